@@ -1,8 +1,10 @@
 """A person is erased: nothing that the registry stores about them as data remains, and they do not come back."""
 
 import json
+import zlib
 from datetime import timedelta
 
+import msgspec
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -11,6 +13,7 @@ from make.instances import everything, tables_with
 from make.pictures import picture
 from make.registry import agent_of, changes, document, item, keys, lines, link_names, owner, published, reviewer
 from muniment import config
+from muniment.accounts.models import Account
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.phrases.phrase import Phrase
@@ -19,10 +22,12 @@ from muniment.registry.company import listings, pictures
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import add_owner
 from muniment.registry.exchange.importer import ImportOptions, import_registry
+from muniment.registry.imports import reports
 from muniment.registry.models import (
     FeedTombstone,
     GivenSlug,
     HistoryEntry,
+    ImportedRows,
     ImportMemory,
     ImportRun,
     Person,
@@ -31,6 +36,7 @@ from muniment.registry.models import (
     Position,
     Suppression,
 )
+from muniment.registry.own_data import PART
 from muniment.registry.people import profiles, suppression
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.profiles import ProfileChange
@@ -131,6 +137,47 @@ def test_no_import_keeps_the_person_among_what_it_left_out(company):
     assert (left["groups_total"], left["bad"]) == (3, 2), "it stays true how much there was"
     assert ImportRun.objects.get(pk=other.pk).report == other.report
     assert tables_with(NAME, SLUG) == ["published_change"]
+
+
+def row_of(name, slug, kind="person", **more):
+    return {"row": 2, "kind": kind, "slug": slug, "name": name, "result": "new", **more}
+
+
+def reported(*lines):
+    """Keep a report of an import with these lines; return how to read their names."""
+    run = ImportRun.objects.create(via="web")
+    content = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+    ImportedRows.objects.create(run=run, report=zlib.compress(content))
+    return lambda: [line["name"] for line in reports.read_report(reports.report_of_run(run.pk))]
+
+
+def test_reports_lose_the_rows_of_the_person_and_no_others(company):
+    team = {"positions": [{"title": "Head", "person": {"slug": SLUG, "name": "O. F."}}]}
+    left = reported(
+        row_of(NAME, SLUG),
+        row_of("Harbour Board", "harbour-board", "company", before=team, after={}, parts=None),
+        row_of("Quay Trust", "quay-trust", "company", before={"body": f"By {NAME.upper()}."}, after={}, parts=None),
+        row_of(f"{NAME}s", f"{SLUG}s"),
+        row_of("Otto", "otto"),
+    )
+    erase_person(reviewer(), SLUG)
+    assert left() == [f"{NAME}s", "Otto"]
+
+
+@pytest.mark.parametrize("is_public", [False, True])
+def test_an_account_that_leaves_takes_no_rows_of_others_out_of_reports(is_public):
+    me = owner()
+    made = profiles.create_profile(me, ProfileChange(name="Acme"))
+    if is_public:
+        profiles.publish_profile(me)
+        profiles.unlist_profile(me)
+    left = reported(
+        row_of("Acme", "acme", "company"),
+        row_of("Acme", "acme-works", "company", before={"body": "Acme"}, after={}, parts=None),
+        row_of("Acme", made.slug),
+    )
+    PART.delete(Account.objects.get(pk=me.account_id))
+    assert left() == ["Acme", "Acme"]
 
 
 def test_no_row_keeps_what_owners_asked_of_a_claimed_profile(company):

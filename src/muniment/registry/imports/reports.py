@@ -4,10 +4,11 @@ The report of an import of a table: what became of each row, each value that is 
 It is kept compressed for 30 days, one JSON line for each of these, and shown in the language of its reader.
 """
 
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -106,44 +107,84 @@ def remove_old_reports() -> None:
     old.exclude(report=b"").update(report=b"")
 
 
-def forget_in_reports(key: int, *texts: str) -> None:
+_OWN_WORDS: Final = frozenset({"kind", "result", "template"})
+"""The members of a report that have its own words: they name no person."""
+
+
+class ErasedPerson:
+    """
+    Tells what the reports of imports say of a person who is erased.
+
+    Args:
+        slugs: the present one and former ones.
+        name: what mentions the person in any text; empty for a profile that an account has made, whose name may be that
+            of anything, such as a company: it would remove the rows of others.
+    """
+
+    def __init__(self, slugs: Collection[str], name: str = "") -> None:
+        self._slugs = frozenset(slugs)
+        words = [*slugs, name] if name else []
+        self._words = re.compile("|".join(map(_as_whole_word, words)) or r"(?!)", re.IGNORECASE)
+        self._encoded = [_encode(text)[1:-1].decode().lower() for text in (*slugs, name) if text]
+
+    def is_in_line(self, line: str) -> bool:
+        """Return whether a line of a report is about the person; most of 300,000 need not be decoded for that."""
+        lower = line.lower()
+        return any(text in lower for text in self._encoded) and self.is_in(msgspec.json.decode(line))
+
+    def is_in(self, value: Any) -> bool:
+        """Return whether a JSON value, in which phrases are packed, is about the person."""
+        if isinstance(value, str):
+            return bool(self._words.search(value))
+        if isinstance(value, list):
+            return any(map(self.is_in, value))
+        if not isinstance(value, dict):
+            return False
+        person = value if value.get("kind") == "person" else value.get("person")
+        is_named = isinstance(person, dict) and person.get("slug") in self._slugs
+        return is_named or any(self.is_in(each) for name, each in value.items() if name not in _OWN_WORDS)
+
+
+def _as_whole_word(text: str) -> str:
+    """Return a pattern of *text* that is not a part of a word; words of scripts without spaces have no ends."""
+    before = r"(?<!\w)" if text[:1].isascii() else ""
+    after = r"(?!\w)" if text[-1:].isascii() else ""
+    return before + re.escape(text) + after
+
+
+def forget_in_reports(key: int, person: ErasedPerson) -> None:
     """
     Remove an erased person from the reports and memories of imports, in the caller's transaction.
 
     Args:
         key: the primary key of the person.
-        texts: the slugs and the name: a line of a report that has one of them is removed.
     """
-    wanted = [_encode(text)[1:-1] for text in texts if text]
     for kept in ImportedRows.objects.order_by("pk").iterator(chunk_size=1):
-        rows, report = bytes(kept.rows), bytes(kept.report)
-        if report:
-            lines = zlib.decompress(report).splitlines(keepends=True)
-            others = [line for line in lines if not any(text in line for text in wanted)]
-            report = zlib.compress(b"".join(others), 6)
-        if rows:
-            memory = msgspec.json.decode(zlib.decompress(rows))
+        changed = {}
+        if kept.report:
+            lines = zlib.decompress(kept.report).decode().split("\n")
+            others = [line for line in lines if not person.is_in_line(line)]
+            if len(others) < len(lines):
+                changed["report"] = zlib.compress("\n".join(others).encode(), 6)
+        if kept.rows:
+            memory = msgspec.json.decode(zlib.decompress(kept.rows))
             people = memory.get("person", {})
-            memory["person"] = {digest: row for digest, row in people.items() if row != key}
-            rows = zlib.compress(_encode(memory), 6)
-        ImportedRows.objects.filter(pk=kept.pk).update(rows=rows, report=report)
-    _forget_in_runs(wanted)
+            if key in people.values():
+                memory["person"] = {digest: row for digest, row in people.items() if row != key}
+                changed["rows"] = zlib.compress(_encode(memory), 6)
+        if changed:
+            ImportedRows.objects.filter(pk=kept.pk).update(**changed)
+    _forget_in_runs(person)
 
 
-def _forget_in_runs(wanted: list[bytes]) -> None:
+def _forget_in_runs(person: ErasedPerson) -> None:
     """Remove what names an erased person from the lists of what each import left out or kept."""
     for run in ImportRun.objects.exclude(report=None).order_by("pk").iterator(chunk_size=20):
-        if not _mentions(run.report, wanted):
-            continue
         left = {}
         for name, value in run.report.items():
             left[name] = value
             if isinstance(value, list):
-                left[name] = [each for each in value if not _mentions(each, wanted)]
-        run.report = left
-        run.save(update_fields=["report"])
-
-
-def _mentions(value: object, wanted: list[bytes]) -> bool:
-    text = _encode(packed(value))
-    return any(each in text for each in wanted)
+                left[name] = [each for each in value if not person.is_in(packed(each))]
+        if left != run.report:
+            run.report = left
+            run.save(update_fields=["report"])

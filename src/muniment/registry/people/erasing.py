@@ -33,7 +33,7 @@ from muniment.registry import history
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.fields import JSONText, Text
 from muniment.registry.history import without_rows
-from muniment.registry.imports.reports import forget_in_reports
+from muniment.registry.imports.reports import ErasedPerson, forget_in_reports
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -314,11 +314,17 @@ def find_person(slug: str, *, lock: bool = False) -> Person:
     return person
 
 
-def _erase(actor: Actor, person: Person) -> list[str]:
+def _erase(actor: Actor, person: Person, *, has_own_name: bool = True) -> list[str]:
+    """
+    Erase a person, and return the slugs of the companies that named them.
+
+    Args:
+        has_own_name: what mentions the name alone is about the person.
+    """
     overwrite_deleted()
     key = suppression.keys_in_use()[0]
     digest = key.slug(person.slug)
-    named = _remove_traces(actor, person, key)
+    named = _remove_traces(actor, person, key, has_own_name=has_own_name)
     detail = {"slugDigest": digest, "companies": [company.slug for company in named[:20]]}
     record(Event.PERSON_ERASED, actor=actor, detail=detail)
     person.listed = False
@@ -333,10 +339,14 @@ def _erase(actor: Actor, person: Person) -> list[str]:
 
 def erase_profile(person: Person) -> None:
     """Erase a profile that was never public, with the account that it belongs to, in the caller's transaction."""
-    _erase(SYSTEM, person)
+    made = HistoryEntry.objects.filter(person=person, action="created", account=person.account)
+    # An account that makes a profile gives it any name, such as that of a company.
+    _erase(SYSTEM, person, has_own_name=not made.exists())
 
 
-def _remove_traces(actor: Actor, person: Person, key: suppression.SuppressionKey) -> list[Company]:
+def _remove_traces(
+    actor: Actor, person: Person, key: suppression.SuppressionKey, *, has_own_name: bool = True
+) -> list[Company]:
     """Remove everything but the person's own row, put the person on the suppression list, and return the companies."""
     slug, name = person.slug, person.name
     positions = list(naming.positions_of(person).values_list("pk", flat=True))
@@ -346,7 +356,7 @@ def _remove_traces(actor: Actor, person: Person, key: suppression.SuppressionKey
     companies = {company.pk for company in named}
     for each in (slug, *former):
         companies |= remove_from_values(Named(each, name), companies)
-    forget_in_reports(person.pk, slug, name, *former)
+    forget_in_reports(person.pk, ErasedPerson((slug, *former), name if has_own_name else ""))
     slugs = Company.objects.filter(pk__in=companies).values_list("slug", flat=True)
     suppression.suppress(key, (slug, *former), person.document_id, name, slugs)
     forget_person((slug, *former))
