@@ -19,6 +19,8 @@ _BRACKET: Final = re.compile(r"[(\[（)\]）]")
 _SEPARATORS: Final = (";", "；", "\n", "|", "、", " / ", "，", ",", " + ")
 _BETWEEN_NAMES: Final = re.compile(r"\s*&\s*|\s+(?:and|und|et|y|e|i|og|och|en)\s+", re.IGNORECASE)
 """What also parts full names in a cell, whatever the separator of the column is; "Ortega y Gasset" is one name."""
+_BRACKETS: Final = re.compile(r"[(\[（][^()\[\]（）]*+[)\]）]")
+"""What is in brackets, the inner ones of several: a cell of opening brackets alone is read once, not once for each."""
 _IN_BRACKETS: Final = re.compile(r"(.+?)\s*[(\[（［]([^()\[\]（）［］]+)[)\]）］]")
 _BEFORE_COLON: Final = re.compile(r"([^:：,]{2,40})[:：]\s*(.+)")
 _DASHED: Final = re.compile(r"(.+?)\s+[-–—]\s+(.+)")
@@ -92,7 +94,7 @@ def order_of_names(values: Iterable[str]) -> str:
 
 def _words_of(text: str) -> list[str]:
     """Return the words of a name, without what is in brackets, titles before it and degrees after it."""
-    plain = re.sub(r"[(\[（].*?[)\]）]", " ", text)
+    plain = _BRACKETS.sub(" ", text)
     words = plain.replace(",", " , ").split()
     while words and key(words[0]) in _BEFORE_NAMES:
         words.pop(0)
@@ -178,7 +180,7 @@ def split_names(text: str, separator: str) -> list[str]:
 
 
 def _is_full_name(text: str) -> bool:
-    words = re.sub(r"[(\[（].*?[)\]）]", " ", text).split()
+    words = _BRACKETS.sub(" ", text).split()
     return len(words) > 1 and all(map(_is_word_of_name, words))
 
 
@@ -253,7 +255,7 @@ def full_name(text: str, order: str = "") -> str:
 
 def _is_last_first(text: str) -> bool:
     """Return whether a name has a comma between last and first name; degrees after a comma are no first names."""
-    parts = [each.strip() for each in re.sub(r"[(\[（].*?[)\]）]", " ", text).replace("，", ",").split(",")]
+    parts = [each.strip() for each in _BRACKETS.sub(" ", text).replace("，", ",").split(",")]
     if len(parts) < 2 or not all(parts):
         return False
     further = parts[2:]

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from muniment.kernel.http.representations import digest
 from muniment.kernel.ids import new_id, slug_from_name
 from muniment.kernel.json import JSONObject
@@ -171,6 +173,7 @@ _OF_ITS_PARTS: Final = frozenset({"slug", "name", "name.first", "name.last", "po
 """Values of a person's row that are no member of the person, or of which one is made."""
 _COMPARED: Final = 100
 """Companies of one name that a further row of the name is compared with."""
+_encoded = msgspec.json.Encoder(order="deterministic").encode
 
 
 @dataclass(slots=True)
@@ -189,6 +192,20 @@ class CompanyRecord:
     is_stored: bool = False
     is_named_only: bool = False
     _seen: set[PersonInCell] = field(default_factory=set)
+    _entries: dict[str, set[bytes]] = field(default_factory=dict)
+    """The entries of lists that rows are combined to, encoded: a name may be that of every row of a table."""
+
+    def add_entries(self, member: str, entries: Sequence[Any]) -> None:
+        """Add the entries that a list of the company does not have."""
+        known = self.members[member]
+        seen = self._entries.get(member)
+        if seen is None:
+            seen = self._entries[member] = {_encoded(each) for each in known}
+        for each in entries:
+            encoded = _encoded(each)
+            if encoded not in seen:
+                seen.add(encoded)
+                known.append(each)
 
     def add_people(self, people: Sequence[PersonInCell]) -> None:
         """Add the people that the company does not have."""
@@ -469,7 +486,7 @@ class _Conversion:
         for member, value in members.items():
             known = company.members.setdefault(member, value)
             if isinstance(known, list) and isinstance(value, list):
-                known += [each for each in value if each not in known]
+                company.add_entries(member, value)
             elif isinstance(known, dict) and isinstance(value, dict):
                 for name, part in value.items():
                     if known.setdefault(name, part) != part:
