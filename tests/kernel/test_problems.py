@@ -11,6 +11,7 @@ FAMILY = [
     (problems.NotFound("m", "h"), 404, "not_found"),
     (problems.MethodNotAllowed("PUT", "GET"), 405, "method_not_allowed"),
     (problems.Conflict("m", "h"), 409, "bad_request"),
+    (problems.LimitReached("m", "h"), 409, "bad_request"),
     (problems.TooLarge("m", "h"), 413, "bad_request"),
     (problems.TooMany("m", "h", retry_after_s=3), 429, "bad_request"),
     (problems.Internal("id-1"), 500, "internal_error"),

@@ -430,7 +430,7 @@ def test_what_another_process_publishes_ends_the_pages_that_it_concerns_and_no_o
     data = demo_registry(tmp_path / "data")
     settings = {"base_url": "http://registry.example"}
     rooms = (b"/companies", b"/people", b"/frameworks", b"/search")
-    pages = [b"/companies/grainline", *(target for target in TARGETS if target.startswith(rooms))]
+    pages = [b"/companies/grainline", b"/companies/tarnwick-tidal", *(target for target in TARGETS if target.startswith(rooms))]
 
     def shown(product):
         """Return the status, the ETag and the date of each page."""
@@ -444,10 +444,10 @@ def test_what_another_process_publishes_ends_the_pages_that_it_concerns_and_no_o
         served.wait_ready(within_s=120)
         wait_until(lambda: is_dated(served), within_s=60, what="the final date of the edition")
         before = [shown(served) for _ in range(3)][-1]
-        renamed = lines(tmp_path / "companies.jsonl", {"company": {"id": "quillmere", "name": "Quillmere Trust"}})
+        renamed = lines(tmp_path / "companies.jsonl", {"company": {"id": "tarnwick-tidal", "name": "Tarnwick Tides"}})
         run("import", str(renamed), data=data)
-        detail = get(b"/api/v1/companies/quillmere")
-        wait_until(lambda: b"Quillmere Trust" in exchange(served.port, detail)[0], within_s=60, what="the new name")
+        detail = get(b"/api/v1/companies/tarnwick-tidal")
+        wait_until(lambda: b"Tarnwick Tides" in exchange(served.port, detail)[0], within_s=60, what="the new name")
         after = shown(served)
         with Product(data, "--workers", "1", **settings) as fresh:
             fresh.wait_ready(within_s=120)
@@ -457,5 +457,5 @@ def test_what_another_process_publishes_ends_the_pages_that_it_concerns_and_no_o
     }
     kept = {target for target in pages if after[target] == before[target]}
     assert b"/companies/grainline" in kept
-    assert b"/companies/quillmere" not in kept
+    assert b"/companies/tarnwick-tidal" not in kept
     assert b"/companies" not in kept

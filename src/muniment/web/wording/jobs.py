@@ -13,6 +13,7 @@ KINDS: Final = {
     "accounts.tokens_ended": gettext_lazy("Delete expired access tokens"),
     "accounts.tokens_near_end": gettext_lazy("Warn about access tokens that expire soon"),
     "assessments.executed": gettext_lazy("Assess a listing"),
+    "demo.examples": gettext_lazy("Make the demo's examples"),
     "assessments.grown_old": gettext_lazy("End report runs that were never started"),
     "backup.interval_ended": gettext_lazy("Make a backup"),
     "credits.left_open": gettext_lazy("Check open purchases"),
