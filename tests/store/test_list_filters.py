@@ -167,6 +167,17 @@ def test_a_facet_shows_the_most_frequent_values_what_is_chosen_and_how_many_more
     assert found.by_name["industry"].values[0].to_wire() == {"value": "Water", "count": 5}
 
 
+@pytest.mark.parametrize(("limit", "more"), [(9, 0), (1, 1)])
+def test_a_chosen_code_or_word_that_is_no_value_does_not_lower_how_many_more(publisher, reader, limit, more):
+    (place,) = address("Troy", "US")
+    states = ["New York", "New York", "Utah"]
+    publisher.publish(*(company(number, address=[{**place, "state": state}]) for number, state in enumerate(states, 1)))
+    reader.refresh()
+    shown = reader.facets("company", companies_by(state=["0"]), ("state",), limit=limit).by_name["state"]
+    assert [each.value for each in shown.values] == [*["New York", "Utah"][:limit], "0"]
+    assert shown.more == more
+
+
 def test_counts_follow_changes_and_nothing_of_an_unused_value_remains(publisher, reader):
     publisher.publish(company(1, type="DAO"), company(2, type="DAO"), company(3, type="Guild"))
     reader.refresh()

@@ -255,6 +255,7 @@ class Counting:
                 counts.append(Counted(forms[0].value, n, is_selected))
         counts.sort(key=lambda each: (-each.n, each.value))
         shown = counts[:limit] + [each for each in counts[limit:] if each.selected]
+        more = len(counts) - len(shown)
         in_text = _wider_filters().get((self._kind, name))
         if in_text is not None:
             # The filter finds more than the documents with that very value, and the count is of what it finds.
@@ -271,7 +272,7 @@ class Counting:
                 # A code is chosen that stands for the names above; it is shown with what it finds.
                 if not in_text and singular(value) not in counted:
                     shown.append(Counted(value, self._count_of(Chosen(name, (value,), in_text)), selected=True))
-        return Facet(tuple(shown), len(counts) - len(shown))
+        return Facet(tuple(shown), more)
 
     def suggest(self, text: str, filters: Iterable[Chosen], limit: int) -> list[Suggestion]:
         """
