@@ -13,7 +13,7 @@ import msgspec
 
 from muniment.api.parameters import Parameter
 from muniment.api.responses import Answer, declared_licence
-from muniment.api.routes import ROUTES, Context, Route, routes_of
+from muniment.api.routes import FORMAT, ROUTES, Context, Route, routes_of
 from muniment.config import Config
 from muniment.kernel.http.representations import digest
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
@@ -68,6 +68,7 @@ HEADERS: Final[dict[str, Part]] = {
     "RateLimit-Policy": _header("The client's rate limit and its burst.", '"default";q=600;w=60, "burst";q=100;w=10'),
     "Retry-After": _header("Seconds to wait.", "2", {"type": "integer", "minimum": 0}),
     "Allow": _header("The supported methods.", "GET, HEAD, OPTIONS"),
+    "X-Muniment-Truncated": _header("What cut a CSV, and the rows that it has.", "by=rows; rows=100000"),
     "Deprecation": _header("When the route was deprecated (RFC 9745).", "@1767225600"),
     "Sunset": _header("When the route will be removed (RFC 8594).", "Wed, 01 Apr 2026 00:00:00 GMT"),
 }
@@ -155,11 +156,16 @@ def _operation(route: Route, example: Any) -> Part:
     own = ("Deprecation", "Sunset") if route.deprecation else ()
     envelope = ENVELOPES.get(route.schema) or _TABLES[route.schema]
     pages = ("Link",) if "pagination" in envelope["properties"] else ()
+    content: Part = {"application/json": {"schema": ref(route.schema), "example": example}}
+    cut: tuple[str, ...] = ()
+    if FORMAT in route.parameters:
+        content["text/csv"] = {"schema": TEXT, "example": "companies\r\n60\r\n"}
+        cut = ("X-Muniment-Truncated",)
     responses: Part = {
         "200": {
             "description": "Success.",
-            "headers": _headers(*_ALWAYS, *_CACHED, *pages, *own),
-            "content": {"application/json": {"schema": ref(route.schema), "example": example}},
+            "headers": _headers(*_ALWAYS, *_CACHED, *pages, *cut, *own),
+            "content": content,
         },
         "304": _response("NotModified"),
         **({"400": _response("BadRequest")} if route.parameters else {}),
