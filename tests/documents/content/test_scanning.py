@@ -11,6 +11,7 @@ import pytest
 from make.documents import blob_keys as keys
 from make.documents import do_jobs, uploaded
 from muniment.documents import cleanup, operations, records, tasks, uploads
+from muniment.documents.content import scanning
 from muniment.documents.content.scanning import ScannerAway, ScannerUnavailable
 from muniment.documents.models import Document, DocumentState, TextState
 from muniment.documents.storage import Storage
@@ -134,6 +135,31 @@ def unscanned(owner, company, settings_with):
     assert tried == 8
     document.refresh_from_db()
     return document
+
+
+def test_a_scanner_that_ends_the_connection_without_an_answer_is_away(settings_with):
+    silent = socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler)  # handles by closing
+    thread = threading.Thread(target=silent.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    settings_with(clamd=f"127.0.0.1:{silent.server_address[1]}")
+    try:
+        with pytest.raises(ScannerAway):
+            scanning.scan([b"a file"])
+    finally:
+        silent.shutdown()
+        silent.server_close()
+        thread.join(60)
+
+
+def test_a_scanner_has_one_deadline_for_all_it_is_asked(settings_with, monkeypatch):
+    scanner = Clamd()
+    settings_with(clamd=scanner.address)
+    monkeypatch.setattr(scanning, "ANSWER_S", 0.0)
+    try:
+        with pytest.raises(ScannerAway, match="it took too long"):
+            scanning.scan([b"a file"])
+    finally:
+        scanner.close()
 
 
 def test_a_scanner_that_never_answers_leaves_the_file_to_be_scanned_again(owner, company, settings_with):

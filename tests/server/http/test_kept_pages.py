@@ -430,7 +430,11 @@ def test_what_another_process_publishes_ends_the_pages_that_it_concerns_and_no_o
     data = demo_registry(tmp_path / "data")
     settings = {"base_url": "http://registry.example"}
     rooms = (b"/companies", b"/people", b"/frameworks", b"/search")
-    pages = [b"/companies/grainline", b"/companies/tarnwick-tidal", *(target for target in TARGETS if target.startswith(rooms))]
+    pages = [
+        b"/companies/grainline",
+        b"/companies/tarnwick-tidal",
+        *(target for target in TARGETS if target.startswith(rooms)),
+    ]
 
     def shown(product):
         """Return the status, the ETag and the date of each page."""
