@@ -265,6 +265,9 @@ class Walk:
             "Proposals": len(bundle.get("proposals") or ()),
             "Cap table": len(bundle.get("capTable") or ()),
             "Funding": len(bundle.get("fundingRounds") or ()),
+            "Frameworks": sum(
+                (each.get("company") or {}).get("slug") == bundle["company"]["id"] for each in self.registry.frameworks
+            ),
         }
 
     def _tabs(self, path: str, main: Element, counts: dict[str, int]) -> None:

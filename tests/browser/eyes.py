@@ -77,7 +77,7 @@ def look_at(page: Any, site: Product, paths: Iterable[str]) -> None:
         faults += look(page, path)
         missing = "Failed to load resource" if answer.status >= 400 else "\0"
         faults += [(path, "seen", each) for each in watch.seen if missing not in each]
-    assert faults == []
+    assert faults == [], faults
 
 
 def look(page: Any, name: str) -> list[Any]:

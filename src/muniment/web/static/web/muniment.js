@@ -81,8 +81,9 @@
   document.addEventListener("DOMContentLoaded", () => {
     showAccount();
     for (const tab of document.querySelectorAll(":is(.tabs, .steps, .console > nav) [aria-current]")) {
-      const strip = tab.closest("ul, ol");
-      strip.scrollLeft = tab.offsetLeft - strip.offsetLeft - (strip.clientWidth - tab.offsetWidth) / 2;
+      const strip = tab.closest(".console > nav") ?? tab.closest("ul, ol");
+      const [place, around] = [tab.getBoundingClientRect(), strip.getBoundingClientRect()];
+      strip.scrollLeft += place.left - around.left - (strip.clientWidth - place.width) / 2;
     }
     document.querySelector('main [aria-invalid="true"]')?.focus();
   });
