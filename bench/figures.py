@@ -79,6 +79,18 @@ def with_class(root: Element, tag: str, name: str) -> Iterator[Element]:
     return (each for each in root.iter(tag) if name in (each.get("class") or "").split())
 
 
+def tiles_of(main: Element) -> Iterator[Element]:
+    """Yield the figures with a label at the top of a page."""
+    for figures in with_class(main, "dl", "figures"):
+        yield from figures
+
+
+def body_rows(main: Element) -> Iterator[Element]:
+    """Yield the rows of all tables of a page, without those of headings."""
+    for body in main.iter("tbody"):
+        yield from body.iter("tr")
+
+
 def strings_in(value: Any) -> Iterator[str]:
     """Yield every text and number of a document, as they may be written on a page."""
     if isinstance(value, dict):
@@ -221,7 +233,7 @@ class Walk:
         bundle = self.registry.bundle(slug)
         counts = self._counts(bundle)
         self._tabs(path, main, counts)
-        for tile in (each for figures in with_class(main, "dl", "figures") for each in figures):
+        for tile in tiles_of(main):
             self._tile(path, bundle, counts, text_in(tile, "dt"), text_in(tile, "dd"))
         for link in re.findall(r"Show all ([\d,]+) (people|proposals|holders|assessments)", text_of(main)):
             names = {"people": "Team", "proposals": "Proposals", "holders": "Cap table", "assessments": "Assessments"}
@@ -280,9 +292,8 @@ class Walk:
         company, proposals = bundle["company"], bundle.get("proposals") or []
         note = company.get("treasuryNote") or "treasury"
         today = datetime.now(UTC).date().isoformat()
-        voting = sum(
-            each.get("status") == "active" and str(each.get("endDate") or "9")[:10] >= today for each in proposals
-        )
+        active = [each for each in proposals if each.get("status") == "active"]
+        voting = sum(str(each.get("endDate") or "9")[:10] >= today for each in active)  # without an end, it is open
         computed = {
             note.casefold(): company.get("treasury"),
             "people": written(counts["Team"]),
@@ -305,9 +316,8 @@ class Walk:
 
     def _derived(self, bundle: dict[str, Any], counts: dict[str, int]) -> list[Any]:
         """Return what pages compute of a company: shares and counts."""
-        shares = [
-            each["percentage"] for each in bundle.get("capTable") or () if type(each.get("percentage")) in {int, float}
-        ]
+        percentages = [each.get("percentage") for each in bundle.get("capTable") or ()]
+        shares = [share for share in percentages if type(share) in {int, float}]
         total, ranked = sum(shares), sorted(shares, reverse=True)
         pools = [each.get("percentage") or 0 for each in (bundle.get("distribution") or {}).get("pools") or ()]
         rest = [100 - total, 100 - sum(pools), total, sum(pools), sum(ranked[:10])]
@@ -315,12 +325,10 @@ class Walk:
         states = Counter(each.get("status") for each in bundle.get("proposals") or ())
         votes = [each.get("votes") or {} for each in bundle.get("proposals") or ()]
         cast = [(each.get("for") or 0) + (each.get("against") or 0) for each in votes]
-        sides = [
-            100 * (each.get(side) or 0) / count
-            for each, count in zip(votes, cast, strict=True)
-            if count
-            for side in each
-        ]
+        sides = []
+        for votes_of_one, count in zip(votes, cast, strict=True):
+            if count:
+                sides += [100 * (side or 0) / count for side in votes_of_one.values()]
         kept = [(len(ranked) - n, round(sum(ranked[n:]), 6)) for n in range(1, 9)]
         below = [sum(share < limit for share in shares) for limit in (0.01, 0.1, 1, 10)]
         titles = Counter((each.get("person") or {}).get("name") for each in bundle.get("positions") or ())
@@ -355,9 +363,8 @@ class Walk:
         self._tabs(path, main, self._counts(bundle) | {"Network": tied})
         said = re.search(r"([\d,]+) of ([\d,]+) people with a profile", text_of(main))
         if said or tied:
-            self.expect(
-                path, "people with ties", " of ".join(said.groups()) if said else "", f"{tied:,} of {members:,}"
-            )
+            shown = " of ".join(said.groups()) if said else ""
+            self.expect(path, "people with ties", shown, f"{tied:,} of {members:,}")
         others = [self.registry.get(f"/people/{quote(each)}") for each in self.registry.held.get(slug, ())]
         drawn = [min(tied, 24), 35]  # the picture has no more people and organizations than these
         return [
@@ -380,7 +387,7 @@ class Walk:
         positions = person["positions"]
         of_company = Counter(each["company"]["slug"] for each in positions)
         total = {"organization": len(of_company), "position": len(positions)}
-        for tile in (each for figures in with_class(main, "dl", "figures") for each in figures):
+        for tile in tiles_of(main):
             label = text_in(tile, "dt").casefold().removesuffix("s")
             self.expect(path, label, text_in(tile, "dd"), written(total[label]))
         for count in re.findall(r"and ([\d,]+) more positions?", text_of(main)):
@@ -430,7 +437,7 @@ class Walk:
         return counted
 
     def _rows(self, path: str, main: Element, name: str, items: list[dict[str, Any]]) -> None:
-        rows = [row for table in main.iter("table") for body in table.iter("tbody") for row in body.iter("tr")]
+        rows = list(body_rows(main))
         if not rows:
             return
         self.expect(path, "rows", str(len(rows)), str(len(items)))
@@ -458,7 +465,7 @@ class Walk:
             "raising now": written(sum(each["raising"] for each in self.registry.companies)),
             f"combined treasury of {treasuries:,} companies": short_amount(sum(amounts)),
         }
-        for tile in (each for figures in with_class(main, "dl", "figures") for each in figures):
+        for tile in tiles_of(main):
             label = text_in(tile, "dt")
             self.expect(path, label, text_in(tile, "dd"), str(computed.get(label)))
         self.expect(path, "total of the API", stats["totalTreasury"], short_amount(sum(amounts)))
@@ -476,14 +483,14 @@ class Walk:
         said = text_of(main)
         for pattern, computed in (
             (r"([\d,]+) compan(?:y is|ies are) on the map", placed),
-            (r"([\d,]+) compan(?:y has|ies have) address(?:es)? that name", unplaced),
+            (r"([\d,]+) compan(?:y has an address|ies have addresses) without a country", unplaced),
             (r"([\d,]+) compan(?:y has|ies have) no address", len(companies) - placed - unplaced),
         ):
             found = re.search(pattern, said)
             self.expect(path, pattern, found[1] if found else "0", written(computed))
         countries = Counter(code for each in companies for code in countries_of(each))
         totals = []
-        for row in (each for body in main.iter("tbody") for each in body.iter("tr")):
+        for row in body_rows(main):
             link = next(row.iter("a")).get("href") or ""
             total = self.registry.get(f"/companies?{link.partition('?')[2]}&pageSize=1")["pagination"]["total"]
             self.expect(path, link, text_of(list(row)[1]), written(total))
@@ -499,28 +506,23 @@ class Walk:
         computed = {
             "Proposals": [written(each["Proposals"]) for each in counts],
             "Listed holders": [written(each["Cap table"]) for each in counts],
-            "Treasury": [
-                f"{each['company'].get('treasury', '')} ({each['company']['treasuryNote']})"
-                if each["company"].get("treasuryNote") and each["company"].get("treasury")
-                else each["company"].get("treasury", "")
-                for each in bundles
-            ],
+            "Treasury": [treasury_of(each["company"]) for each in bundles],
             "People": [
                 written(count["Team"] or each["company"].get("teamSize") or 0)
                 for each, count in zip(bundles, counts, strict=True)
             ],
         }
-        for row in (each for body in main.iter("tbody") for each in body.iter("tr")):
+        for row in body_rows(main):
             head = row.find("th")
             label = text_of(head).partition(" ●")[0] if head is not None else ""
             label = re.sub(r" ?(differs|Differs).*$", "", label).strip()
             cells = [text_of(each) for each in row.iter("td")]
-            if label in computed and len(cells) == len(slugs):
-                for slug, cell, value in zip(slugs, cells, computed[label], strict=True):
-                    if NUMBER.search(cell):
-                        self.expect(
-                            path, f"{label} of {slug}", NUMBER.findall(cell)[0], (NUMBER.findall(value) or [""])[0]
-                        )
+            if label not in computed or len(cells) != len(slugs):
+                continue
+            for slug, cell, value in zip(slugs, cells, computed[label], strict=True):
+                shown, expected = NUMBER.search(cell), NUMBER.search(value)
+                if shown:
+                    self.expect(path, f"{label} of {slug}", shown[0], expected[0] if expected else "")
         near = [self.registry.companies]
         derived = [self._derived(each, count) for each, count in zip(bundles, counts, strict=True)]
         return [bundles, counts, derived, near, list(range(30))]
@@ -529,6 +531,12 @@ class Walk:
 def countries_of(company: dict[str, Any]) -> set[str]:
     named = {each["country"] for each in company.get("address") or () if each.get("country")}
     return named | set(company.get("derivedCountries") or ())
+
+
+def treasury_of(company: dict[str, Any]) -> str:
+    """Return the treasury of a company, with what its amount is if it is no treasury."""
+    treasury, note = company.get("treasury") or "", company.get("treasuryNote")
+    return f"{treasury} ({note})" if treasury and note else treasury
 
 
 def gini(ranked: list[float]) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KEPT_FOR: Final = timedelta(days=30)
 MAX_CHANGE_BYTES: Final = 20_000
-"""A longer change, such as that of a list of thousands of rows, is told by the names of its fields."""
+"""A longer change, such as that of a list of thousands of rows, is reported by the names of its fields."""
 GONE: Final = "gone"
 UNLISTED: Final = "unlisted"
 _encode = msgspec.json.Encoder().encode
@@ -30,7 +30,7 @@ _encode = msgspec.json.Encoder().encode
 
 def change_of(result: "TableResult") -> JSONObject:
     """Return a row with its changed fields before and after, in the form of the history."""
-    found: JSONObject = {
+    row: JSONObject = {
         "row": result.row,
         "kind": result.kind,
         "slug": result.slug,
@@ -39,34 +39,35 @@ def change_of(result: "TableResult") -> JSONObject:
     }
     entry = result.entry
     if entry is None:
-        return found
+        return row
     change: JSONObject = {"before": entry.before, "after": entry.after, "parts": entry.parts}
     if len(_encode(change)) > MAX_CHANGE_BYTES:
         change = {"fields": entry.changed}
-    return found | change
+    return row | change
 
 
-def gone_rows(found: "TableImport", *, are_unlisted: bool) -> Iterator[JSONObject]:
+def gone_rows(table_import: "TableImport", *, are_unlisted: bool) -> Iterator[JSONObject]:
+    """Yield the rows that the table no longer has, in the form of a report."""
     result = UNLISTED if are_unlisted else GONE
-    for row in found.gone.rows:
+    for row in table_import.gone.rows:
         yield {"row": 0, "kind": row.kind, "slug": row.slug, "name": row.name, "result": result}
 
 
-def written_report(found: "TableImport", *, are_unlisted: bool) -> bytes:
+def written_report(table_import: "TableImport", *, are_unlisted: bool) -> bytes:
     """Return the report of an import as it is stored."""
     writer = zlib.compressobj(6)
     content = []
-    for line in _lines(found, are_unlisted=are_unlisted):
+    for line in _lines(table_import, are_unlisted=are_unlisted):
         content.append(writer.compress(_encode(line) + b"\n"))
     return b"".join([*content, writer.flush()])
 
 
-def _lines(found: "TableImport", *, are_unlisted: bool) -> Iterator[JSONObject]:
-    for result in found.results:
+def _lines(table_import: "TableImport", *, are_unlisted: bool) -> Iterator[JSONObject]:
+    for result in table_import.results:
         yield change_of(result)
-    for loss in found.losses:
+    for loss in table_import.losses:
         yield {"loss": packed(loss._asdict())}
-    yield from gone_rows(found, are_unlisted=are_unlisted)
+    yield from gone_rows(table_import, are_unlisted=are_unlisted)
 
 
 def read_report(content: bytes) -> list[JSONObject]:
@@ -83,25 +84,26 @@ def _place(line: JSONObject) -> tuple[bool, int]:
     return line.get("result") in {GONE, UNLISTED}, row
 
 
-def keep_report(run: int, found: "TableImport", *, are_unlisted: bool) -> None:
+def keep_report(run: int, table_import: "TableImport", *, are_unlisted: bool) -> None:
     """Keep the report of the import *run*."""
-    content = written_report(found, are_unlisted=are_unlisted)
+    content = written_report(table_import, are_unlisted=are_unlisted)
     ImportedRows.objects.update_or_create(run_id=run, defaults={"report": content})
 
 
 def report_of_run(run: int) -> bytes | None:
     """Return the stored report of an import; None if it has none, or none any more."""
-    found = ImportedRows.objects.filter(run_id=run).exclude(report=b"").values_list("report", flat=True).first()
-    return None if found is None else bytes(found)
+    content = ImportedRows.objects.filter(run_id=run).exclude(report=b"").values_list("report", flat=True).first()
+    return None if content is None else bytes(content)
 
 
 def report_of_upload(upload: str) -> bytes | None:
     """Return the stored report of a preview."""
-    found = ImportFile.objects.filter(upload_id=upload, kind="report").values_list("content", flat=True).first()
-    return None if found is None else bytes(found)
+    content = ImportFile.objects.filter(upload_id=upload, kind="report").values_list("content", flat=True).first()
+    return None if content is None else bytes(content)
 
 
 def remove_old_reports() -> None:
+    """Remove reports that were kept long enough; of imports of a source, the memory stays."""
     old = ImportedRows.objects.filter(run__started_at__lt=now() - KEPT_FOR)
     old.filter(source="").delete()
     old.exclude(report=b"").update(report=b"")
@@ -178,13 +180,13 @@ def forget_in_reports(key: int, person: ErasedPerson) -> None:
 
 
 def _forget_in_runs(person: ErasedPerson) -> None:
-    """Remove what names an erased person from the lists of what each import left out or kept."""
+    """Remove what names an erased person from the lists of what each import report out or kept."""
     for run in ImportRun.objects.exclude(report=None).order_by("pk").iterator(chunk_size=20):
-        left = {}
+        report = {}
         for name, value in run.report.items():
-            left[name] = value
+            report[name] = value
             if isinstance(value, list):
-                left[name] = [each for each in value if not person.is_in(packed(each))]
-        if left != run.report:
-            run.report = left
+                report[name] = [each for each in value if not person.is_in(packed(each))]
+        if report != run.report:
+            run.report = report
             run.save(update_fields=["report"])

@@ -1,9 +1,9 @@
 """
 What imports remember of a table: which rows of which source are which listings and people.
 
-The next import of the same source finds its rows by this memory, also if a name was changed here since, and says which
-of them are gone. The memory belongs to the record of an import, so an undo brings back the memory of the import before.
-It names rows by digests of their keys and by the keys of the database, and so holds no text of anybody.
+The next import of the same source recognizes its rows by this memory, even if a name was changed here since, and says
+which of them are gone. The memory belongs to the record of an import, so an undo brings back the memory of the import
+before. It names rows by digests of their keys and by the keys of the database, and so holds no text of anybody.
 """
 
 import re
@@ -49,10 +49,13 @@ def source_named(name: str) -> str:
     """Return the source of a file or address: its name without its type, and without what tells downloads apart."""
     address, _, path = name.strip().casefold().partition("?")[0].rpartition("/")
     stem = PurePosixPath(path).stem
-    found = _OF_ONE_DOWNLOAD.sub("", stem)
-    while found != (shorter := _OF_ONE_DOWNLOAD.sub("", found).strip(_EDGES)):
-        found = shorter
-    return f"{address}/{found or stem}".lstrip("/")[:200]
+    shortest = ""
+    shorter = _OF_ONE_DOWNLOAD.sub("", stem)
+    # One addition can hide another: "members 2026-11 (2)".
+    while shorter != shortest:
+        shortest = shorter
+        shorter = _OF_ONE_DOWNLOAD.sub("", shortest).strip(_EDGES)
+    return f"{address}/{shortest or stem}".lstrip("/")[:200]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +91,11 @@ class Memory:
 
     def slugs(self) -> dict[str, dict[str, str]]:
         """Return the present slugs of the rows, by kind and digest."""
-        found: dict[str, dict[str, str]] = {}
+        slugs: dict[str, dict[str, str]] = {}
         for kind, rows in self.rows.items():
-            slugs = dict(_values(kind, rows.values(), "pk", "slug"))
-            found[kind] = {key: slugs[row] for key, row in rows.items() if row in slugs}
-        return found
+            slugs_of_rows = dict(_columns(kind, rows.values(), "pk", "slug"))
+            slugs[kind] = {key: slugs_of_rows[row] for key, row in rows.items() if row in slugs_of_rows}
+        return slugs
 
 
 def memory_of(source: str, *, besides: int | None = None) -> Memory:
@@ -111,9 +114,9 @@ def memory_of(source: str, *, besides: int | None = None) -> Memory:
 
 def list_sources() -> list[tuple[str, ImportRun]]:
     """Return the sources that are remembered, each with its last import, the latest first."""
-    named = ImportedRows.objects.exclude(source="").exclude(run_id__in=[*undone_imports()])
-    last = named.values("source").annotate(run=Max("run_id"))
-    sources = {each["run"]: each["source"] for each in last}
+    remembered = ImportedRows.objects.exclude(source="").exclude(run_id__in=[*undone_imports()])
+    last_runs = remembered.values("source").annotate(run=Max("run_id"))
+    sources = {last["run"]: last["source"] for last in last_runs}
     runs = ImportRun.objects.filter(pk__in=sources).order_by("-pk")
     return [(sources[run.pk], run) for run in runs]
 
@@ -128,8 +131,8 @@ def plan_gone(records: Records, options: SourceOptions, *, besides: int | None =
     if options.is_complete:
         return plan_pruning_of(present, limit=options.limit)
     memory = memory_of(options.source, besides=besides)
-    among = {kind: set(memory.rows.get(kind, {}).values()) for kind in present}
-    return plan_pruning_of(present, among=among, limit=options.limit)
+    remembered = {kind: set(memory.rows.get(kind, {}).values()) for kind in present}
+    return plan_pruning_of(present, among=remembered, limit=options.limit)
 
 
 def refuse_drafts(*, is_draft: bool) -> None:
@@ -170,37 +173,43 @@ def remember(run: int, source: str, records: Records) -> None:
     former = memory_of(source, besides=run).rows
     rows: dict[str, dict[str, int]] = {}
     for kind, slugs_by_key in records.keys.items():
-        keys_of_slugs = dict(_values(kind, slugs_by_key.values(), "slug", "pk"))
-        rows[kind] = {key: keys_of_slugs[slug] for key, slug in slugs_by_key.items() if slug in keys_of_slugs}
-        named = set(rows[kind].values())
-        public = {row for (row,) in _values(kind, former.get(kind, {}).values(), "pk", is_public=True)}
-        for key, row in former.get(kind, {}).items():
-            if row in public and row not in named and len(rows[kind]) < KEPT_ROWS:
-                rows[kind].setdefault(key, row)
+        rows_by_slug = dict(_columns(kind, slugs_by_key.values(), "slug", "pk"))
+        rows[kind] = {key: rows_by_slug[slug] for key, slug in slugs_by_key.items() if slug in rows_by_slug}
+        _keep_gone(rows[kind], kind, former.get(kind, {}))
     content = zlib.compress(msgspec.json.encode(rows), 6)
     ImportedRows.objects.update_or_create(run_id=run, defaults={"source": source, "rows": content})
     _forget_old(source)
 
 
+def _keep_gone(rows: dict[str, int], kind: str, former: dict[str, int]) -> None:
+    """Add the *former* rows of a kind that are public still, and that the source no longer has."""
+    present = set(rows.values())
+    public = {row for (row,) in _columns(kind, former.values(), "pk", is_public=True)}
+    for key, row in former.items():
+        if row in public and row not in present and len(rows) < KEPT_ROWS:
+            rows.setdefault(key, row)
+
+
 def _forget_old(source: str) -> None:
+    """Forget all but the last imports of *source*, and the sources that were not imported for longest."""
     of_source = ImportedRows.objects.filter(source=source)
     in_effect = of_source.exclude(run_id__in=[*undone_imports()]).order_by("-run_id")
     oldest = list(in_effect.values_list("run_id", flat=True)[:KEPT_IMPORTS])[-1]
     of_source.filter(run_id__lt=oldest).delete()
-    last = ImportedRows.objects.exclude(source="").values("source").annotate(run=Max("run_id")).order_by("-run")
-    ImportedRows.objects.filter(source__in=[each["source"] for each in last[KEPT_SOURCES:]]).delete()
+    sources = ImportedRows.objects.exclude(source="").values("source").annotate(run=Max("run_id")).order_by("-run")
+    ImportedRows.objects.filter(source__in=[old["source"] for old in sources[KEPT_SOURCES:]]).delete()
 
 
-def _values(
+def _columns(
     kind: str, wanted: Iterable[int | str], column: str, *more: str, is_public: bool = False
 ) -> list[tuple[Any, ...]]:
-    """Return columns of the rows whose *column* is wanted, read in parts that a statement can hold."""
+    """Return *column* and *more* of the rows whose *column* is wanted, read in parts that a statement can hold."""
     rows: Any = _MODELS[kind]._default_manager.all()  # noqa: SLF001 - Django's public name
     if is_public:
         rows = rows.filter(state=State.PUBLISHED) if kind == "company" else rows.filter(published=True)
-    values = list(wanted)
-    found: list[tuple[Any, ...]] = []
-    for start in range(0, len(values), _CHUNK):
-        some = values[start : start + _CHUNK]
-        found += rows.filter(**{f"{column}__in": some}).values_list(column, *more)
-    return found
+    wanted_values = list(wanted)
+    columns: list[tuple[Any, ...]] = []
+    for start in range(0, len(wanted_values), _CHUNK):
+        chunk = wanted_values[start : start + _CHUNK]
+        columns += rows.filter(**{f"{column}__in": chunk}).values_list(column, *more)
+    return columns

@@ -1,12 +1,12 @@
 """
 Columns without a field: the declared field that is proposed for each, by its values, and what declares it.
 
-Nothing of a table is lost because this registry has no field for it: "Keep all" declares one for each such column.
+So nothing of a table is lost for want of a field: "Keep all" declares one for each such column.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 from muniment import declared_fields
@@ -25,12 +25,15 @@ from muniment.schema.declared.declarations import MAX_ENTRY, MAX_FIELDS
 from muniment.schema.declared.faults import FieldsError
 
 _MOST: Final = 0.95
+"""The share of values that have the kind of their column; the others are reported when they are imported."""
 _MAX_CHOICES: Final = 20
 _LEAST_USES: Final = 5
+"""How often each word of a column is used, on average, if it is one of a few choices and no text."""
+_LEAST_LISTS: Final = 0.2
+"""The share of cells with several values, if a column holds lists."""
 _MAX_LABEL: Final = 60
 _MAX_KEY: Final = 40
 _MAX_TEXT: Final = 2_000
-_LEAST_LISTS: Final = 0.2
 
 
 def propose_kind(column: Column, values: Sequence[str]) -> None:
@@ -48,21 +51,21 @@ def _kind_of(values: Sequence[str]) -> str:
         return "yesno"
     if _are_mostly(values, _is_number):
         return "number"
-    if _are_mostly(values, lambda text: any(day_of(text, order) for order in ORDERS)):
+    if _are_mostly(values, _is_day):
         return "date"
     if _are_mostly(values, is_link):
         return "link"
     if _are_lists(values):
         return "list"
-    words = Counter(" ".join(value.split()).casefold() for value in values)
-    is_short = max(map(len, values)) <= MAX_ENTRY and "\n" not in "".join(words)
-    is_choice = len(words) <= _MAX_CHOICES and len(values) >= _LEAST_USES * len(words)
-    return "choice" if is_short and is_choice and len({*values}) == len(words) else "text"
+    return "choice" if _are_choices(values) else "text"
 
 
-def _are_mostly(values: Sequence[str], is_one: object) -> bool:
-    test = is_one if callable(is_one) else bool
-    return sum(bool(test(value)) for value in values) >= _MOST * len(values)
+def _are_mostly(values: Sequence[str], is_one: Callable[[str], bool]) -> bool:
+    return sum(map(is_one, values)) >= _MOST * len(values)
+
+
+def _is_day(text: str) -> bool:
+    return any(day_of(text, order) for order in ORDERS)
 
 
 def _is_number(text: str) -> bool:
@@ -71,16 +74,28 @@ def _is_number(text: str) -> bool:
     return not is_code and any(plain_number(text, decimal) for decimal in (".", ","))
 
 
+def _are_choices(values: Sequence[str]) -> bool:
+    """Return whether values are a few short words, each used often and always written in the same way."""
+    words = {" ".join(value.split()).casefold() for value in values}
+    is_short = max(map(len, values)) <= MAX_ENTRY
+    is_few = len(words) <= _MAX_CHOICES and len(values) >= _LEAST_USES * len(words)
+    return is_short and is_few and len({*values}) == len(words)
+
+
 def _are_lists(values: Sequence[str]) -> bool:
-    """Return whether cells have several short texts; after commas, which sentences have too, in several cells each."""
+    """Return whether many cells have several short texts."""
     separator = separator_of(values)
-    cells = [[part.strip() for part in re.split(f"[\n{re.escape(separator)}]", value)] for value in values if separator]
-    several = [parts for parts in cells if len(parts) > 1]
-    if len(several) < _LEAST_LISTS * len(values) or not several:
+    if not separator:
         return False
-    parts = [part for cell in cells for part in cell]
-    is_sure = separator not in {",", "，"} or len({*parts}) * 2 <= len(parts)
-    return is_sure and max(map(len, parts)) <= MAX_ENTRY
+    between = re.compile(f"[\n{re.escape(separator)}]")
+    cells = [[part.strip() for part in between.split(value)] for value in values]
+    with_several = sum(len(parts) > 1 for parts in cells)
+    if with_several < _LEAST_LISTS * len(values):
+        return False
+    parts = list(chain.from_iterable(cells))
+    # Sentences have commas too; the entries of lists are in several cells each.
+    is_of_lists = separator not in {",", "，"} or len({*parts}) * 2 <= len(parts)
+    return is_of_lists and max(map(len, parts)) <= MAX_ENTRY
 
 
 def keep_all(mapping: FileMapping, tables: Iterable[str] = ()) -> int:

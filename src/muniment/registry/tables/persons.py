@@ -42,12 +42,15 @@ _PARTICLES: Final = words_in(
     """von, van, de, da, di, del, della, der, den, dem, des, du, le, la, las, los, dos, das, do, y, e, zu, zur, zum,
 vom, ter, ten, te, af, av, al, el, bin, ibn, ben, abu, st, san, santa, o, mac, mc"""
 )
+_COMPANY_FORMS: Final = words_in("gmbh, inc, llc, ltd, limited, ev, ag, corp, srl, sarl, bv, office, team")
 _MAX_WORDS: Final = 6
-_FEW: Final = 10
-_TENTH: Final = 10
+"""Words of the longest names of one person, such as "Maria del Carmen Ortega y Gasset"."""
 _LEAST_SHAPED: Final = 0.6
 _LEAST_GIVEN: Final = 0.25
+"""The shares of a column of persons: of the form of a name, and with a usual given name, of which a list knows few."""
 _LEAST_ORGANIZATIONS: Final = 0.3
+_FEW: Final = 10
+"""Values of a column that is too short to name both."""
 
 
 class PersonInCell(NamedTuple):
@@ -80,16 +83,18 @@ def are_organizations(values: Sequence[str]) -> bool:
 def are_both(values: Sequence[str]) -> bool:
     """Return whether a column names persons and organizations: at least a tenth of it each."""
     names = [each for each in values if each.strip()]
-    persons = sum(_is_shaped_like_a_person(each) and _begins_with_given_name(each) for each in names)
+    if len(names) < _FEW:
+        return False
+    persons = sum(_is_shaped_like_a_person(name) and _begins_with_given_name(name) for name in names)
     organizations = sum(map(_has_organization_word, names))
-    return len(names) >= _FEW and _TENTH * persons >= len(names) and _TENTH * organizations >= len(names)
+    return 10 * min(persons, organizations) >= len(names)
 
 
 def order_of_names(values: Iterable[str]) -> str:
     """Return LAST_FIRST if most names of a column are "Last, First"; "" otherwise."""
     names = [each for each in values if each.strip()]
-    turned = sum(_is_last_first(each) for each in names)
-    return LAST_FIRST if turned and 2 * turned >= len(names) else ""
+    last_first = sum(map(_is_last_first, names))
+    return LAST_FIRST if last_first and 2 * last_first >= len(names) else ""
 
 
 def _words_of(text: str) -> list[str]:
@@ -121,15 +126,21 @@ def _begins_with_given_name(text: str) -> bool:
     words = _words_of(text)
     if "," in words:
         words = words[words.index(",") + 1 :]
-    given_names = catalogue().given_names
-    return any(part in given_names for word in words[:1] for part in {key(word), key(word.split("-")[0])})
+    if not words:
+        return False
+    first = words[0]
+    first_of_two = first.split("-")[0]  # "Anne-Marie"
+    return not catalogue().given_names.isdisjoint({key(first), key(first_of_two)})
 
 
 def _has_organization_word(text: str) -> bool:
     words = catalogue().organizations
-    if not text.isascii() and any(word in text for word in words if not word.isascii() and len(word) > 1):
-        return any(key(each) in words for each in text.split()) or bool(_EAST_ASIAN_NAME.search(text))
-    return any(key(each) in words for each in re.split(r"[\s,/()]+", text))
+    # Languages that write no spaces have the word within the name: 株式会社.
+    is_within = not text.isascii() and any(word in text for word in words if not word.isascii() and len(word) > 1)
+    if is_within and _EAST_ASIAN_NAME.search(text):
+        return True
+    separators = r"\s+" if is_within else r"[\s,/()]+"
+    return any(key(word) in words for word in re.split(separators, text))
 
 
 # ---------------------------------------------------------------------- cells
@@ -186,17 +197,18 @@ def _is_full_name(text: str) -> bool:
 
 def parts_of(text: str, separator: str) -> list[str]:
     """Return the parts between separators that are not in brackets."""
-    pieces = text.split(separator)
-    found: list[list[str]] = [[]]
+    pieces_of_parts: list[list[str]] = [[]]
     is_inside = False
-    for piece in reversed(pieces):  # a separator is in brackets if the next bracket after it is a closing one
-        found[-1].append(piece)
-        if bracket := _BRACKET.search(piece):
+    # From the end, because a separator is in brackets if the next bracket after it is a closing one.
+    for piece in reversed(text.split(separator)):
+        pieces_of_parts[-1].append(piece)
+        bracket = _BRACKET.search(piece)
+        if bracket:
             is_inside = bracket[0] in _CLOSING
         if not is_inside:
-            found.append([])
-    parts = [separator.join(reversed(each)) for each in reversed(found)]
-    return [" ".join(each.split()) for each in parts if each.strip()]
+            pieces_of_parts.append([])
+    parts = [separator.join(reversed(pieces)) for pieces in reversed(pieces_of_parts)]
+    return [" ".join(part.split()) for part in parts if part.strip()]
 
 
 def person_in(text: str, title: str, order: str = "") -> PersonInCell | None:
@@ -234,8 +246,7 @@ def is_one_person(text: str) -> bool:
 
 
 def _has_company_form(text: str) -> bool:
-    last = key(text.rsplit(maxsplit=1)[-1])
-    return last in {"gmbh", "inc", "llc", "ltd", "limited", "ev", "ag", "corp", "srl", "sarl", "bv", "office", "team"}
+    return key(text.rsplit(maxsplit=1)[-1]) in _COMPANY_FORMS
 
 
 def is_title(text: str) -> bool:
@@ -264,4 +275,5 @@ def _is_last_first(text: str) -> bool:
 
 
 def _is_degree(text: str) -> bool:
-    return all(key(word) in _DEGREES for word in re.split(r"[\s/]+", text.strip()) if word) and bool(key(text))
+    words = [word for word in re.split(r"[\s/]+", text.strip()) if word]
+    return bool(key(text)) and all(key(word) in _DEGREES for word in words)

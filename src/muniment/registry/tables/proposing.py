@@ -93,24 +93,26 @@ def _propose_table(sheet: Sheet, file_name: str, header: int | None, *, is_only:
 
 def _propose_to_combine(table: TableMapping, body: Sequence[Sequence[str]]) -> None:
     """Ask whether rows of one name are one organization, if many have other values; what differs is kept as lists."""
-    at = next((n for n, column in enumerate(table.column) if column.field == "name"), None)
-    if at is None:
+    name_at = next((n for n, column in enumerate(table.column) if column.field == "name"), None)
+    if name_at is None or len(body) < _FEW_VALUES:
         return
     # Rows that name further people of a company are about one company, whatever the answer.
     compared = [n for n, column in enumerate(table.column) if column.field.partition(".")[0] != PEOPLE_FIELD]
-    rows: dict[str, list[Sequence[str]]] = {}
+    rows_of_name: dict[str, list[Sequence[str]]] = {}
     for row in body:
-        if row[at]:
-            rows.setdefault(key(row[at]), []).append(row)
-    differing = {name: of_name for name, of_name in rows.items() if _differ(of_name, compared)}
-    repeated = sum(map(len, differing.values()))
-    if len(body) < _FEW_VALUES or repeated < _SOME * len(body):
+        if row[name_at]:
+            rows_of_name.setdefault(key(row[name_at]), []).append(row)
+    groups = [rows for rows in rows_of_name.values() if _differ(rows, compared)]
+    if sum(map(len, groups)) < _SOME * len(body):
         return
     table.combine = ASK
     for n, column in enumerate(table.column):
-        values = [{row[n] for row in of_name if row[n]} for of_name in differing.values()]
-        is_short = all(len(value) <= MAX_ENTRY for of_name in values for value in of_name)
-        if column.kind and not column.field and is_short and any(len(of_name) > 1 for of_name in values):
+        if column.field or not column.kind:
+            continue
+        values_of_groups = [{row[n] for row in rows if row[n]} for rows in groups]
+        is_different = any(len(values) > 1 for values in values_of_groups)
+        is_short = all(len(value) <= MAX_ENTRY for values in values_of_groups for value in values)
+        if is_different and is_short:
             column.kind, column.choices = "list", []
 
 
@@ -131,30 +133,34 @@ _COMPANIES_ALONE: Final = frozenset({"symbol", "teamSize", "treasury", "dao_webs
 
 def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: str, *, is_only: bool) -> _Kind:
     """Return the kind of the rows by what the headings say and whose names the values are."""
-    by_headings = kind_of_table(headings, name, is_only=is_only)
-    columns = {kind: propose_columns(headings, values, kind) for kind in (COMPANIES, PEOPLE)}
-    names = {kind: _values_of(columns[kind], values, "name") for kind in columns}
-    fields_of_people = {column.field for column in columns[PEOPLE]}
-    has_both_names = {"name.first", "name.last"} <= fields_of_people
-    if by_headings == PEOPLE:
-        are_of_companies = are_organizations(names[PEOPLE]) and not are_persons(names[PEOPLE])
+    # What the columns would be of either kind, and which values would then be the names.
+    of_companies = propose_columns(headings, values, COMPANIES)
+    of_people = propose_columns(headings, values, PEOPLE)
+    companies = _values_of(of_companies, values, "name")
+    people = _values_of(of_people, values, "name")
+    fields_of_people = {column.field for column in of_people}
+
+    if kind_of_table(headings, name, is_only=is_only) == PEOPLE:
+        has_both_names = {"name.first", "name.last"} <= fields_of_people
+        are_of_companies = are_organizations(people) and not are_persons(people)
         return _Kind(COMPANIES, is_guess=True) if are_of_companies and not has_both_names else _Kind(PEOPLE)
-    companies = names[COMPANIES]
-    people = names[PEOPLE]
     if not companies and are_persons(people):
         return _Kind(PEOPLE)
     are_mixed = are_both(companies)
     if are_persons(companies) and not are_mixed:
-        speaks_against = _COMPANIES_ALONE & {column.field for column in columns[COMPANIES] if not column.check}
-        return _Kind(PEOPLE, is_guess=bool(speaks_against))
+        sure_fields = {column.field for column in of_companies if not column.check}
+        return _Kind(PEOPLE, is_guess=not _COMPANIES_ALONE.isdisjoint(sure_fields))
     # One organization in many rows, each with a person of its own: the rows are people.
-    repeats = len({*companies}) < _MOST * len(companies)
-    is_guessed_name = any(column.check for column in columns[PEOPLE] if column.field == "name")
-    if repeats and not is_guessed_name and are_persons(people) and len({*people}) >= _MOST * len(people):
-        return _Kind(PEOPLE, is_guess=not fields_of_people & {"position.title", "bio"})
-    is_guessed = any(column.check for column in columns[COMPANIES] if column.field == "name")
-    says_nothing = is_guessed and not are_organizations(companies)
-    return _Kind(COMPANIES, is_guess=are_mixed or says_nothing)
+    are_repeated = len({*companies}) < _MOST * len(companies)
+    are_different_people = are_persons(people) and len({*people}) >= _MOST * len(people)
+    if are_repeated and are_different_people and not _is_name_guessed(of_people):
+        return _Kind(PEOPLE, is_guess=fields_of_people.isdisjoint({"position.title", "bio"}))
+    is_unproven = _is_name_guessed(of_companies) and not are_organizations(companies)
+    return _Kind(COMPANIES, is_guess=are_mixed or is_unproven)
+
+
+def _is_name_guessed(columns: Sequence[Column]) -> bool:
+    return any(column.check for column in columns if column.field == "name")
 
 
 def _values_of(columns: Sequence[Column], values: Sequence[list[str]], field: str) -> list[str]:
@@ -182,37 +188,44 @@ def _preset_columns(headings: Sequence[str], values: Sequence[list[str]], preset
 
 def propose_columns(headings: Sequence[str], values: Sequence[list[str]], kind: str) -> list[Column]:
     """Return the columns of a table: what headings mean and values fit, then guesses by values alone."""
-    matches = [meaning_of(each, kind) for each in headings]
-    found = [Column(each) for each in headings]
+    matches = [meaning_of(heading, kind) for heading in headings]
+    columns = [Column(heading) for heading in headings]
     taken: dict[str, int] = {}
-    best_first = sorted(range(len(found)), key=lambda n: (not values[n], *_rank(headings[n], matches[n], n)))
+    best_first = sorted(range(len(columns)), key=lambda n: (not values[n], *_rank(headings[n], matches[n], n)))
     for n in best_first:
-        _take(found[n], matches[n], values[n], taken, n)
+        _take(columns[n], matches[n], values[n], taken, n)
     if kind == COMPANIES:
-        _people_of_two_columns(found, matches, taken)
-    for n, column in enumerate(found):
-        if not (column.field or matches[n].is_left_out or matches[n].fields or kind != COMPANIES):
-            column.field = looks_like(values[n], lambda field: field not in taken)
-            column.check = bool(column.field)
-            taken.setdefault(column.field, n)
+        _people_of_two_columns(columns, matches, taken)
+        _guess_by_values(columns, matches, values, taken)
     if not {*NAMES} & taken.keys():
-        _guess_name(found, matches, values, kind)
-    for column, cells, match in zip(found, values, matches, strict=True):
+        _guess_name(columns, matches, values, kind)
+    for column, cells, match in zip(columns, values, matches, strict=True):
         column.check = column.check or _needs_check(column, cells)
         if not (column.field or match.is_left_out):
             propose_kind(column, cells)
         decide_options(column, cells)
         if kind == PEOPLE and column.field == "name":
             column.order = order_of_names(sampled(cells))
-    return found
+    return columns
 
 
-def _rank(heading: str, found: Match, n: int) -> tuple[bool, int, bool, int]:
+def _guess_by_values(
+    columns: Sequence[Column], matches: Sequence[Match], values: Sequence[list[str]], taken: dict[str, int]
+) -> None:
+    """Let columns whose headings mean nothing hold what their values surely are, for a person to check."""
+    for n, (column, match) in enumerate(zip(columns, matches, strict=True)):
+        if not (column.field or match.is_left_out or match.fields):
+            column.field = looks_like(values[n], lambda field: field not in taken)
+            column.check = bool(column.field)
+            taken.setdefault(column.field, n)
+
+
+def _rank(heading: str, match: Match, n: int) -> tuple[bool, int, bool, int]:
     """Return what a column is sorted by, so that of two columns the better heading has the field."""
     is_general = _is_general(heading)
     # "Name" beside "Organization" can be the name of a person.
-    quality = min(found.quality, KNOWN) if is_general else found.quality
-    return (found.is_guess, -quality, is_general, n)
+    quality = min(match.quality, KNOWN) if is_general else match.quality
+    return (match.is_guess, -quality, is_general, n)
 
 
 def _is_general(heading: str) -> bool:
@@ -240,7 +253,6 @@ def _needs_check(column: Column, values: Sequence[str]) -> bool:
     return column.field in _OF_PERSONS and bool(_OF_CONTACTS.search(column.heading))
 
 
-_SOME: Final = 0.2
 _OF_CONTACTS: Final = re.compile(
     r"contact|kontakt|ansprech|referent|contato|contatt|contacto|poc\b|担当|联系|聯絡|담당", re.IGNORECASE
 )
@@ -257,13 +269,14 @@ def _is_address_of_a_person(text: str) -> bool:
         return False
     local = text.removeprefix("mailto:").partition("@")[0]
     words = [key(part) for part in re.split(r"[._\-+\d]+", local) if part]
-    given_names = catalogue().given_names
-    return bool(words) and (
-        (words[0] in given_names and words[0] not in _OF_OFFICES) or bool(_PRIVATE_HOSTS.search(text))
-    )
+    if not words:
+        return False
+    is_given_name = words[0] in catalogue().given_names and words[0] not in _ALSO_OFFICES
+    return is_given_name or bool(_PRIVATE_HOSTS.search(text))
 
 
-_OF_OFFICES: Final = frozenset({"mark", "media", "grace", "rose", "will", "art"})
+_ALSO_OFFICES: Final = frozenset({"mark", "media", "grace", "rose", "will", "art"})
+"""Given names that begin the addresses of offices too: media@, art@."""
 _WORDS_OF_TYPES: Final = words_in(
     """nonprofit, profit, public, private, government, governmental, charity, charitable, startup, dao, ngo, npo,
 corporation, corporate, cooperative, collective, accelerator, incubator, vc, investor, municipal, religious,
@@ -274,18 +287,17 @@ mutual, community, interest, social"""
 
 def _has_word_of_types(text: str) -> bool:
     known = _WORDS_OF_TYPES | catalogue().organizations
-    return key(text) in known or any(
-        len(key(word)) > 1 and key(word) in known for word in re.split(r"[\s\-/,()]+", text)
-    )
+    words = map(key, re.split(r"[\s\-/,()]+", text))
+    return key(text) in known or any(len(word) > 1 and word in known for word in words)
 
 
 _BETTER_LAST: Final = ("title", "titel", "titre", "título", "titolo", "label", "bezeichnung", "contact", "kontakt")
 
 
-def _take(column: Column, found: Match, values: Sequence[str], taken: dict[str, int], n: int) -> None:
+def _take(column: Column, match: Match, values: Sequence[str], taken: dict[str, int], n: int) -> None:
     """Let a column hold the first field that it can mean, that is free, and that its values fit."""
-    free = [meaning for meaning in found.fields if meaning.startswith(_PEOPLE_AS) or meaning not in taken]
-    if not free and PEOPLE_FIELD in found.fields:
+    free = [meaning for meaning in match.fields if meaning.startswith(_PEOPLE_AS) or meaning not in taken]
+    if not free and PEOPLE_FIELD in match.fields:
         free = [PEOPLE_FIELD]
     # People with a position, "people:Founder", are tried as people; of several positions, the first counts.
     meanings: dict[str, str] = {}
@@ -297,7 +309,7 @@ def _take(column: Column, found: Match, values: Sequence[str], taken: dict[str, 
     # Several columns can hold people; any other field has one column.
     if not field or (field in taken and not is_of_people):
         return
-    column.field, column.check = field, found.is_guess
+    column.field, column.check = field, match.is_guess
     if is_of_people:
         column.title = meanings.get(field, "").partition(":")[2]
     taken.setdefault(field, n)
@@ -306,39 +318,38 @@ def _take(column: Column, found: Match, values: Sequence[str], taken: dict[str, 
 _PEOPLE_AS: Final = f"{PEOPLE_FIELD}:"
 
 
-def _people_of_two_columns(found: Sequence[Column], matches: Sequence[Match], taken: Mapping[str, int]) -> None:
+def _people_of_two_columns(columns: Sequence[Column], matches: Sequence[Match], taken: Mapping[str, int]) -> None:
     """Let a general heading be the other part of a name: "Nom" beside "Prénom" and "Société"."""
     for one, other in (("people.first", "people.last"), ("people.last", "people.first")):
         if one in taken and other not in taken:
-            for column, said in zip(found, matches, strict=True):
+            for column, match in zip(columns, matches, strict=True):
                 parts = {*meaning_of(column.heading, PEOPLE).fields} & {"name", "name.first", "name.last"}
-                if not column.field and parts and not said.is_left_out:
+                if not column.field and parts and not match.is_left_out:
                     column.field = other
                     break
 
 
-def _guess_name(found: Sequence[Column], matches: Sequence[Match], values: Sequence[list[str]], kind: str) -> None:
+def _guess_name(columns: Sequence[Column], matches: Sequence[Match], values: Sequence[list[str]], kind: str) -> None:
     """Let the first column of mostly different short texts be the name, for a person to check; one of persons first."""
-    free = [n for n, said in enumerate(matches) if not (found[n].field or said.is_left_out)]
+    free = [n for n, match in enumerate(matches) if not (columns[n].field or match.is_left_out)]
     of_persons = [n for n in free if are_persons(sampled(values[n]))]
     of_names = [n for n in free if looks_like_names(values[n])]
-    for n in of_persons or of_names if kind == PEOPLE else of_names or of_persons:
-        found[n].field = "name"
-        found[n].check = True
-        return
+    candidates = of_names or of_persons
+    if kind == PEOPLE:
+        candidates = of_persons or of_names
+    if candidates:
+        column = columns[candidates[0]]
+        column.field, column.check = "name", True
 
 
 def decide_options(column: Column, values: Sequence[str]) -> None:
     """Decide how the values of a column are written, for the field that it holds; blank values do not count."""
-    values = [each[:JUDGED] for each in values if not is_blank(each)]
     field = column.table_field
     if field is None:
         return
+    values = [value[:JUDGED] for value in values if not is_blank(value)]
     if "separator" in field.options:
-        is_of_people = column.field == PEOPLE_FIELD
-        column.separator = separator_of_people(values) if is_of_people else separator_of(values)
-    if column.field == "position.company":
-        column.separator = "" if column.separator in {",", "\n"} and not _are_lists(values) else column.separator
+        column.separator = _separator_in(column, values)
     if column.field == PEOPLE_FIELD:
         column.order = order_of_names(part for value in values for part in split_names(value, column.separator))
     elif column.field == "address":
@@ -353,14 +364,22 @@ def decide_options(column: Column, values: Sequence[str]) -> None:
             column.currency = ASK
 
 
+def _separator_in(column: Column, values: Sequence[str]) -> str:
+    if column.field == PEOPLE_FIELD:
+        return separator_of_people(values)
+    separator = separator_of(values)
+    is_unsure = column.field == "position.company" and separator in {",", "\n"}
+    return "" if is_unsure and not _are_lists_of_organizations(values) else separator
+
+
 def _decimal_of(column: Column, field: TableField, values: Sequence[str]) -> str:
     """Return the decimal sign of a column; "1,200" beside whole numbers is a whole number, where no field says more."""
     sign = decimal_sign(values, is_count=isinstance(field.kind, Integer))
     return decimal_sign(values, is_count=True) if sign == ASK and column.kind else sign
 
 
-def _are_lists(values: Sequence[str]) -> bool:
-    """Return whether a comma parts organizations: the parts are alone in other cells; "Alder, Inc." is one."""
+def _are_lists_of_organizations(values: Sequence[str]) -> bool:
+    """Return whether a comma separates organizations: each is alone in other cells; "Alder, Inc." is one."""
     whole = {value.strip() for value in values}
     parts = [part.strip() for value in values if "," in value for part in value.split(",")]
     return bool(parts) and sum(part in whole for part in parts) * 2 > len(parts)
@@ -371,6 +390,7 @@ def _names_no_currency(text: str) -> bool:
 
 
 SAMPLED: Final = 300
+_SOME: Final = 0.2
 _HALF: Final = 0.5
 _MOST: Final = 0.8
 _EMAIL: Final = re.compile(
@@ -453,6 +473,14 @@ def _is_city(text: str) -> bool:
     return _is_place(text) and "," not in text
 
 
+def _is_zip_city(text: str) -> bool:
+    return bool(ZIP_CITY.fullmatch(text))
+
+
+def _is_country(text: str) -> bool:
+    return bool(code_of_country(text))
+
+
 def _is_state(text: str) -> bool:
     """Return whether a text can be a state; a continent, a county of the United States and a number are none."""
     is_county = text.casefold().endswith((" county", " parish", " borough"))
@@ -509,7 +537,7 @@ _LOOKS: Final[dict[str, Callable[[str], bool]]] = {
     **dict.fromkeys(("address", "address.address_1"), _is_place),
     "address.city": _is_city,
     "address.state": _is_state,
-    "address.zip_city": lambda text: bool(ZIP_CITY.fullmatch(text)),
+    "address.zip_city": _is_zip_city,
     "status": is_status,
     "themes": _is_text,
     "name": _is_name,
@@ -530,7 +558,7 @@ _LOOKS_OF_KINDS: Final[tuple[tuple[type[Kind], Callable[[str], bool]], ...]] = (
     (Profile, _is_profile),
     (PictureLink, lambda text: "/" in text),
     (Link, is_link),
-    (Country, lambda text: bool(code_of_country(text))),
+    (Country, _is_country),
 )
 
 
@@ -632,14 +660,6 @@ def _field_of_known_words(fields: Sequence[str], sample: Sequence[str]) -> str:
 
 def _is_like_an_address(text: str) -> bool:
     return bool(re.search(r"[,\n]|\d", text))
-
-
-def _is_zip_city(text: str) -> bool:
-    return bool(ZIP_CITY.fullmatch(text))
-
-
-def _is_country(text: str) -> bool:
-    return bool(code_of_country(text))
 
 
 def looks_like(values: Sequence[str], free: Callable[[str], bool]) -> str:

@@ -45,16 +45,16 @@ def compare(documents: Path, tables: Path, form: Form, after: str, limit: int) -
         if opened is None:
             return Compared(0, [], None)  # nothing follows: the server of this node does, when it starts
         source, own = opened
-        found = source.execute(_SOME, (kind, key, limit)).fetchall()
+        examined = source.execute(_SOME, (kind, key, limit)).fetchall()
         faults = []
-        for kind, key, body in found:
+        for kind, key, body in examined:
             names = _differing(own, form, kind, key, body)
             if names:
                 faults.append((f"{kind} {key}", f"rows of {', '.join(names)} not as published"))
-        if len(found) == limit:
+        if len(examined) == limit:
             return Compared(limit, faults, f"{kind} {key}")
-        faults += _of_nothing(source, own, form)
-    return Compared(len(found) + 1, faults, None)
+        faults += _rows_of_nothing(source, own, form)
+    return Compared(len(examined) + 1, faults, None)
 
 
 def _differing(own: sqlite3.Connection, form: Form, kind: str, key: str, body: bytes) -> list[str]:
@@ -62,20 +62,22 @@ def _differing(own: sqlite3.Connection, form: Form, kind: str, key: str, body: b
     differing = []
     for table, rows in zip(form.of_kind[kind], form.rows(kind, key, body, None), strict=True):
         stored = own.execute(f'SELECT * FROM "{table.name}" WHERE "{table.key[0]}" = ?', (key,)).fetchall()
-        if sorted(map(repr, stored)) != sorted(map(repr, [_as_stored(table, row, stored) for row in rows])):
+        expected = [_as_stored(table, row, stored) for row in rows]
+        # As texts, because None and numbers have no order, and 1 is not 1.0.
+        if sorted(map(repr, stored)) != sorted(map(repr, expected)):
             differing.append(table.name)
     return differing
 
 
 def _as_stored(table: Table, row: Row, stored: list[Row]) -> Row:
-    """Return *row* with the time of the first change that is stored: the feed may not go back to it any more."""
+    """Return *row* with the stored time of its first change, to which the feed may not go back any more."""
     for place, column in enumerate(table.columns):
         if column.name == "first_change" and stored:
             return (*row[:place], stored[0][place], *row[place + 1 :])
     return row
 
 
-def _of_nothing(source: sqlite3.Connection, own: sqlite3.Connection, form: Form) -> Iterator[tuple[str, str]]:
+def _rows_of_nothing(source: sqlite3.Connection, own: sqlite3.Connection, form: Form) -> Iterator[tuple[str, str]]:
     """Yield the rows of documents that are not published, and a feed that is another one."""
     for kind, tables in form.of_kind.items():
         keys = {key for (key,) in source.execute("SELECT key FROM published_document WHERE kind = ?", (kind,))}

@@ -125,7 +125,7 @@ def published(
 
     def decorate(view: View) -> View:
         @functools.wraps(view)
-        def answer(request: HttpRequest, **where: Any) -> HttpResponse:
+        def public_page(request: HttpRequest, **where: Any) -> HttpResponse:
             if request.method not in {"GET", "HEAD"}:
                 raise MethodNotAllowed(str(request.method), "GET, HEAD")
             source = reader()
@@ -135,7 +135,8 @@ def published(
             day = f"{now():%Y-%m-%d}" if daily else ""
             number = applied().number
             if "" < modified_at < day:
-                modified_at = f"{day}T00:00:00.000000Z"  # no stamp: the edition's proves nothing on a later day
+                # The time of the edition proves nothing on a later day.
+                modified_at = f"{day}T00:00:00.000000Z"
             code = language() if speaks else default()
             key = f"{code} {day}{number} {context.address(request)} {request.path}?{asked}"
             kept: CachedPage | None = pages.ready.get(key)
@@ -147,18 +148,18 @@ def published(
                         return response
                     page = _finish(request, response, modified_at, noted)
             spoken = _spoken(code) if speaks else ("", ())
-            size_bytes = page.content.size_bytes
+            size_bytes = page.content.size_bytes  # the answer may add an encoding, which is kept with the page
             answer = _answer(request, page, spoken[0])
             if kept is not None:
                 is_whole = request.META.get("QUERY_STRING", "") == asked
                 _stamp(request, page, answer, version=version, day=day, spoken=spoken, is_whole=is_whole)
-                if page.content.size_bytes > size_bytes:  # it has gained an encoding
+                if page.content.size_bytes > size_bytes:
                     pages.grow(key, page, page.content.size_bytes - size_bytes)
             elif len(key) <= MAX_KEY_CHARACTERS and page.may_be_kept:
                 pages.put(key, page, size_bytes=page.content.size_bytes, version=version, depends=page.depends)
             return answer
 
-        return answer
+        return public_page
 
     return decorate
 
