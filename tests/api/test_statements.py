@@ -112,7 +112,7 @@ def test_before_the_tables_are_made_both_routes_say_so(rest, monkeypatch):
     for target in ("/api/v1/tables", "/api/v1/query?sql=SELECT+1", "/api/v1/query?sql=SELECT+1&format=csv"):
         found = rest.ask(target)
         assert (found.status, found.headers["retry-after"]) == (503, "5")
-        assert found.error["message"] == "The tables are being made."
+        assert found.error["message"] == "The tables are being built."
 
 
 def test_the_statement_of_a_client_that_goes_away_is_ended_without_an_answer():

@@ -177,7 +177,7 @@ def _hold_visitors_to_rate() -> None:
     key = f"visitors-mails:{at:%Y%m%d%H}"
     cache.add(key, 0, timeout=3_700)
     if cache.incr(key) > VISITORS_MAILS_AN_HOUR:
-        raise TooMany("This registry sends no more codes in this hour.", hint, retry_after_s=wait_s)
+        raise TooMany("This registry can't send more codes this hour.", hint, retry_after_s=wait_s)
 
 
 def _only_at_providers(request: HttpRequest) -> HttpResponse:

@@ -514,7 +514,7 @@ def examples(schema: Schema) -> JSONObject:
 
 _TABLE: Final = {
     "name": "themes",
-    "help": "Themes of companies, one a row.",
+    "help": "Themes of companies, one per row.",
     "rows": 1,
     "columns": [{"name": "company", "type": "TEXT", "help": "The slug of the company."}],
 }

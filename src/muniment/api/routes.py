@@ -38,7 +38,7 @@ from muniment.api.parameters import (
 from muniment.api.responses import Answer, declared_licence, link_line
 from muniment.kernel.http.representations import digest
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import BadRequest, NotFound, Unavailable
+from muniment.kernel.problems import BadRequest, NotFound
 from muniment.schema.filters import Criterion, Listing
 from muniment.schema.objects import Schema
 from muniment.store.cache import Dependency
@@ -51,7 +51,7 @@ from muniment.store.reader import Found, ListPage, Reader
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS
 from muniment.store.tables.following import Tables
-from muniment.store.tables.statements import MAX_CSV_ROWS, MAX_ROWS
+from muniment.store.tables.statements import MAX_CSV_ROWS, MAX_ROWS, TablesMissing
 
 V1: Final = "/api/v1"
 SEARCH_LIMIT: Final = 8
@@ -416,10 +416,10 @@ def list_tables(context: Context, _path: str, _values: Values, headers: bytes) -
     """Return the tables with their columns and the number of their rows."""
     version, place = context.reader.version, context.reader.place
     form = context.tables.form
-    found = context.tables.counts()
-    if found is None:
-        raise Unavailable("The tables are being made.", "Try again in a few seconds.", retry_after_s=5)
-    held, counts = found
+    followed = context.tables.counts()
+    if followed is None:
+        raise TablesMissing
+    held, counts = followed
     data = []
     for table in form.tables:
         columns = [{"name": each.name, "type": each.type, "help": each.help} for each in table.columns]

@@ -101,10 +101,10 @@ async def answer_csv(statements: Statements, asked: Asked, scope: Scope, receive
     """Send the answer to a statement as CSV."""
     client = str(scope.get("state", {}).get("client", ""))
     with statements.file() as file:
-        told = await asked_while_there(statements.answer(asked, client, file), receive)
-        if told is None:
+        reply = await asked_while_there(statements.answer(asked, client, file), receive)
+        if reply is None:
             return
-        answer = Answer(b"", told.tag.encode(), content_type=CSV)
+        answer = Answer(b"", reply.tag.encode(), content_type=CSV)
         if answer.matches(dict(scope["headers"]).get(b"if-none-match", b"")):
             await send_response(send, answer.unchanged(b""), head_only=False)
             return
@@ -112,10 +112,10 @@ async def answer_csv(statements: Statements, asked: Asked, scope: Scope, receive
         file.seek(0)
         made = answer.make(b"")
         lines = b'content-disposition: attachment; filename="query.csv"\r\n'
-        if told.answered.cut_by:
+        if reply.answered.cut_by:
             lines += b"x-muniment-truncated: by=%s; rows=%d\r\n" % (
-                ",".join(told.answered.cut_by).encode(),
-                told.answered.count,
+                ",".join(reply.answered.cut_by).encode(),
+                reply.answered.count,
             )
         head = made.head.replace(b"content-length: 0\r\n", b"content-length: %d\r\n" % size_bytes) + lines
         with statements.sending(client, size_bytes):

@@ -66,7 +66,7 @@ def import_(
     PATH is a folder with companies.jsonl, people.jsonl and frameworks.jsonl, and the long lists of companies in
     captable.jsonl, positions.jsonl and proposals.jsonl; or one such file; or a table: CSV, XLSX, ODS, JSON, JSON Lines,
     a ZIP of these, or the URL of one. A table is imported by a mapping of its columns, which is proposed and printed;
-    write it with --write-mapping, edit it, and give it back with --mapping. What a table does not have stays as it is
+    write it with --write-mapping, edit it, and import with --mapping. What a table does not have stays as it is
     stored. What is left out is reported in groups, with rows, an example and what to do.
 
     Rows without changes are

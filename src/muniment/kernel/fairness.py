@@ -254,7 +254,7 @@ _WORDS: Final[dict[LimitName, _Words]] = {
     "drawing": _Words("Too many cards were drawn for this address.", "Wait {wait_s} s, then try again."),
     "statements": _Words(
         "The statements of this address have used too much computing time.",
-        "Wait {wait_s} s, then ask again; the export files and repeated statements cost nothing.",
+        "Wait {wait_s} s, then try again; the export files and repeated statements are free.",
     ),
     "body_time": _Words(
         "The requests of this address have arrived too slowly.", "Wait {wait_s} s, then send each request at once."

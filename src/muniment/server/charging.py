@@ -167,7 +167,7 @@ def _words(problem: Problem) -> tuple[str, str]:
             )
         case _:
             return marked("Something went wrong"), marked(
-                "The registry could not answer. Load the page again. If that does not help, try later."
+                "The registry could not answer. Load the page again. If that does not help, try again later."
             )
 
 

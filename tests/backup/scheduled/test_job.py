@@ -106,7 +106,7 @@ def test_the_state_tells_the_loss_the_place_and_the_interval():
     ran(ago_s=600, kept=7)
     says, ill = described("/backups-of-tests")
     assert ill
-    assert says.startswith("none yet in /backups-of-tests, where they are made now; the last 10 min of changes")
+    assert says.startswith("none yet in /backups-of-tests, where they are stored now; the last 10 min of changes")
     assert described("s3://tests@store.example/backups")[1]
     says, ill = described("there")
     assert not ill

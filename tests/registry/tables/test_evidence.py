@@ -268,7 +268,7 @@ def test_values_that_a_spreadsheet_changed_and_words_for_unknown_are_told():
     found = converted(table(["Company", "Phone", "State"], *rows))
     said = {(each.column, each.row): each.reason for each in found.losses}
     assert said["Phone", 2] == said["Phone", 3] == "was changed by a spreadsheet program"
-    assert said["State", 3] == said["State", 4] == "says that there is no value"
+    assert said["State", 3] == said["State", 4] == "stands for a missing value"
     states = [line["company"].get("address") for _, line in found.companies]
     assert states == [[{"state": "NC"}], None, None]
 

@@ -48,7 +48,7 @@ def test_the_order_of_dates_is_decided_by_the_column(cells, order):
         ("1998", "DMY", "lost: names no day"),
         ("09/1998", "DMY", "lost: names no day"),
         ("03/04/2001", ASK, "lost: has a date whose order is unclear"),
-        ("n/a", "DMY", "lost: says that there is no value"),
+        ("n/a", "DMY", "lost: stands for a missing value"),
     ],
 )
 def test_days(text, order, found):

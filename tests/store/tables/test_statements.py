@@ -98,7 +98,7 @@ def test_parameters_have_names(made):
         ("SELECT people.zzz FROM people", "There is no column people.zzz", "people has slug, "),
         ("SELECT slug FROM companies, people", "Several tables have the column slug", "companies.slug"),
         ("SELECT floo(1)", "There is no function floo, line 1, column 8.", "Did you mean floor"),
-        ("SELECT (1", "The statement is not complete at its end.", "brackets"),
+        ("SELECT (1", "The statement is incomplete.", "brackets"),
         ("SELECT 1; SELECT 2", "There is more than one statement.", "one at a time"),
         ("-- nothing", "There is no statement.", "SELECT"),
         ("DELETE FROM companies", "Only reading is allowed", "sqlite_schema"),
@@ -285,11 +285,11 @@ def test_before_the_tables_are_made_a_statement_waits_and_is_told_to_come_back(p
     reader.statements.close()
     following.remove(tables.path)
     monkeypatch.setattr(statements, "WAIT_S", 0)
-    with pytest.raises(Unavailable, match="being made"):
+    with pytest.raises(Unavailable, match="being built"):
         ask(reader.statements, "SELECT 1")
     path = tables.path.with_name("elsewhere.sqlite")
     following._open(path).close()
     empty = Statements(path, reader)
-    with pytest.raises(Unavailable, match="being made"):
+    with pytest.raises(Unavailable, match="being built"):
         ask(empty, "SELECT 1")
     empty.close()

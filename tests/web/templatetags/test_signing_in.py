@@ -44,7 +44,7 @@ def test_a_name_that_is_not_public_any_more_is_not_said(slugs):
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("/manage/companies/new", "To list your organization you need an account, then its name, type, website"),
+        ("/manage/companies/new", "To list your organization, you need an account, then its name, type, website"),
         ("/manage/companies/tidal/edit/about", "edit your listing"),
         ("/oauth/authorize", "connect the app"),
         ("/manage", ""),

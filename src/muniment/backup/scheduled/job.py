@@ -147,7 +147,7 @@ def described(status: BackupStatus, config: Config) -> tuple[str, bool]:
     if status.error:
         faults.append(Phrase("the last run failed: {error}", error=Phrase.of(status.error)))
     if status.last and _is_elsewhere(status.last.place, config):
-        faults.append(Phrase("none yet in {place}, where they are made now", place=_shown(config)))
+        faults.append(Phrase("none yet in {place}, where they are stored now", place=_shown(config)))
     if status.last and status.last.lost:
         count = len(status.last.lost)
         faults.append(Phrase("{count:,} documents had no good file; see muniment doctor --storage", count=count))

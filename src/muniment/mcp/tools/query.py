@@ -100,13 +100,13 @@ async def answer(reader: Reader, asked: Asked, client: str) -> Marked:
     kept: Marked | None = reader.answers.ready.get(key)
     if kept is not None:
         return kept
-    told = await reader.statements.answer(asked, client)
+    reply = await reader.statements.answer(asked, client)
     # A text of a row may be any owner's, and no longer names its item.
     marks = {"rows": {"*": f"owner {reader.updated_at[:10]}"}}
-    made = Marked(msgspec.json.encode(_shown(told.answered)), msgspec.json.encode(marks))
-    if told.version is not None:
+    made = Marked(msgspec.json.encode(_shown(reply.answered)), msgspec.json.encode(marks))
+    if reply.version is not None:
         size_bytes = len(made.content) + size_of(key)
-        reader.answers.put(key, made, size_bytes=size_bytes, version=told.version, depends=(("*", "*"),))
+        reader.answers.put(key, made, size_bytes=size_bytes, version=reply.version, depends=(("*", "*"),))
     return made
 
 

@@ -180,7 +180,7 @@ def forget_in_reports(key: int, person: ErasedPerson) -> None:
 
 
 def _forget_in_runs(person: ErasedPerson) -> None:
-    """Remove what names an erased person from the lists of what each import report out or kept."""
+    """Remove what names an erased person from the lists of what each import left out or kept."""
     for run in ImportRun.objects.exclude(report=None).order_by("pk").iterator(chunk_size=20):
         report = {}
         for name, value in run.report.items():

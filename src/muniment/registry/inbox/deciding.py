@@ -257,7 +257,7 @@ def move_several(actor: Actor, kind: str, step: str, slugs: Sequence[str], note:
     require_reviewer(actor, _MODERATION)
     _check_selection(slugs)
     if (step, kind) not in _STEPS:
-        raise BadRequest("Only companies are marked as reviewed.", "Select companies.")
+        raise BadRequest("Only companies can be marked as reviewed.", "Select companies.")
     if step == "unlist":
         require_note(note, "The owners receive it by email.")
     results = []

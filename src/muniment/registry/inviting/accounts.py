@@ -268,7 +268,7 @@ def _locked(number: int) -> AccountInvitation:
 
 def _ended() -> Conflict:
     return Conflict(
-        gettext("This invitation was accepted or revoked, or the address has an account by now."),
+        gettext("This invitation was accepted or revoked, or the address already has an account."),
         gettext("Invite the person again if need be."),
     )
 

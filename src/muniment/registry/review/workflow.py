@@ -213,7 +213,7 @@ def confirm_company(actor: Actor, slug: str) -> Company:
         company = owned(actor, slug, lock=True)
         if company.state != State.PUBLISHED:
             raise Conflict(
-                Phrase("{slug!r} is not published.", slug=slug), "Decide on its submission, or publish it again first."
+                Phrase("{slug!r} is not published.", slug=slug), "Decide on its submission first, or publish it again."
             )
         company.reviewed_at = now()
         provenance.reviewed(company)

@@ -121,8 +121,8 @@ class FileMapping:
                     count=len(doubts),
                     doubts=Joined("; ", doubts),
                 ),
-                "If all are right, import with --accept-guesses. Otherwise write the mapping with --write-mapping, "
-                "correct it, and give it back with --mapping.",
+                "If all of them are right, import with --accept-guesses. Otherwise write the mapping with "
+                "--write-mapping, correct it, and import with --mapping.",
             )
 
     def settle_questions(self) -> None:
@@ -138,8 +138,8 @@ class FileMapping:
 
 
 _COMBINE: Final = (
-    'several rows have the same name and other values: choose combine = "yes" (one organization, with lists of what'
-    ' differs) or "no" (organizations of their own)'
+    'several rows have the same name but different values: choose combine = "yes" (one organization, with lists of what'
+    ' differs) or "no" (separate organizations)'
 )
 _CHOICES: Final = {
     "order": '"DMY" (day first) or "MDY" (month first); "EXCEL" for days since 1900, "UNIX" for seconds',

@@ -200,7 +200,7 @@ def convert(prepared: Prepared, source: str = "", *, besides: int | None = None)
                 count=len(questions),
                 questions=Joined("; ", questions),
             ),
-            "Write the mapping with --write-mapping, choose, and give it back with --mapping.",
+            "Write the mapping with --write-mapping, choose, and import with --mapping.",
         )
     known = KnownRows.read(memory_of(source, besides=besides).slugs())
     return records_of(prepared.sheets, prepared.mapping, known, config.current().currency)

@@ -167,7 +167,9 @@ class KnownRows:
 
 
 _USUAL_CELLS: Final = 3
+"""Cells with a value in the rows of a table below which a single one can be a note."""
 _NOTE_WORDS: Final = 8
+"""Words from which on a text is a sentence."""
 _ONE_FIELD: Final = "Map one of the columns to another field."
 _OF_ITS_PARTS: Final = frozenset({"slug", "name", "name.first", "name.last", "position.title", "position.company"})
 """Values of a person's row that are no member of the person, or of which one is made."""
@@ -313,8 +315,8 @@ class _Conversion:
         for column in table.column:
             if column.field and column.heading in places:
                 columns.append((places[column.heading], column))
-        self._tell_columns(sheet, table, at, headings)
-        self._tell_rows_above(sheet, table)
+        self._report_columns(sheet, table, at, headings)
+        self._report_rows_above(sheet, table)
         typical = _typical_cells(sheet.rows[at : at + 200])
         after_blank = False
         for number, cells in enumerate(sheet.rows[at:], at + 1):
@@ -331,20 +333,21 @@ class _Conversion:
                 note = next(filter(None, cells))
                 self.losses.append(Loss(sheet.name, number, "", "is a note below the table, and is left out", note))
             else:
-                yield self._row(sheet, number, cells, columns)._replace(combines=table.combine == "yes")
+                row = self._row(sheet, number, cells, columns)
+                yield row._replace(combines=table.combine == "yes")
                 after_blank = False
 
-    def _tell_rows_above(self, sheet: Sheet, table: TableMapping) -> None:
+    def _report_rows_above(self, sheet: Sheet, table: TableMapping) -> None:
         """Report the rows above the headings, with what they say."""
         above = sheet.rows[: max(0, table.header - 1)]
         if above and are_groups(above[-1]):
             above = above[:-1]  # which are parts of the headings
         for number, cells in enumerate(above, 1):
-            said = " · ".join(dict.fromkeys(filter(None, cells)))
-            if said:
-                self.losses.append(Loss(sheet.name, number, "", "is above the headings, and is left out", said))
+            text = " · ".join(dict.fromkeys(filter(None, cells)))
+            if text:
+                self.losses.append(Loss(sheet.name, number, "", "is above the headings, and is left out", text))
 
-    def _tell_columns(self, sheet: Sheet, table: TableMapping, at: int, headings: list[str]) -> None:
+    def _report_columns(self, sheet: Sheet, table: TableMapping, at: int, headings: list[str]) -> None:
         mapped = {each.heading for each in table.column if each.field}
         for n, heading in enumerate(headings):
             example = next((row[n] for row in sheet.rows[at:] if row[n]), "")
@@ -354,15 +357,8 @@ class _Conversion:
                     extra=EXTRA,
                     member=member_of(heading) or "name",
                 )
-                said = Loss(
-                    sheet.name,
-                    0,
-                    heading or Phrase("column {number}", number=n + 1),
-                    "is not mapped and is left out",
-                    example,
-                    fix,
-                )
-                self.losses.append(said)
+                column = heading or Phrase("column {number}", number=n + 1)
+                self.losses.append(Loss(sheet.name, 0, column, "is not mapped and is left out", example, fix))
         for heading in mapped - set(headings):
             self.losses.append(Loss(sheet.name, 0, heading, "is in the mapping and not in the file"))
 
@@ -371,22 +367,19 @@ class _Conversion:
         people: list[PersonInCell] = []
         for at, column in columns:
             text = cells[at]
-            found: Any
-            if column.field == PEOPLE_FIELD:
-                found = people_in(column, text)
-            else:
-                found = value_of(column, text, self.currency)
-            if isinstance(found, Lost):
-                self.losses.append(Loss(sheet.name, number, column.heading, found.reason, text, found.fix))
-            elif found is not None and column.field == PEOPLE_FIELD:
-                people += found
-            elif found is not None:
-                for member, value in self._members_of_cell(sheet, number, column, found).items():
+            is_of_people = column.field == PEOPLE_FIELD
+            content: Any = people_in(column, text) if is_of_people else value_of(column, text, self.currency)
+            if isinstance(content, Lost):
+                self.losses.append(Loss(sheet.name, number, column.heading, content.reason, text, content.fix))
+            elif content is not None and is_of_people:
+                people += content
+            elif content is not None:
+                for member, value in self._members_of_cell(sheet, number, column, content).items():
                     if values.setdefault(member, value) != value and member == column.field:
-                        said = "is left out: another column of the same field has a value in this row"
-                        self.losses.append(Loss(sheet.name, number, column.heading, said, text, _ONE_FIELD))
+                        reason = "is left out: another column of the same field has a value in this row"
+                        self.losses.append(Loss(sheet.name, number, column.heading, reason, text, _ONE_FIELD))
         people = self._people_of_row(sheet, number, values, people)
-        self._tell_team_size(sheet, number, cells, columns, values, people)
+        self._report_team_size(sheet, number, cells, columns, values, people)
         headings = {column.field: column.heading for _, column in columns}
         return _Row(sheet.name, number, values, people, headings)
 
@@ -408,11 +401,11 @@ class _Conversion:
         """Return a word of a vocabulary as it is written already: "non profit" is "Nonprofit", where that is in use."""
         in_use = self.known.words.setdefault(column.field, {}).setdefault(key(word) or word, word)
         if in_use != word:
-            said = Phrase('is written "{in_use}", as elsewhere', in_use=in_use)
-            self.losses.append(Loss(sheet.name, number, column.heading, said, word))
+            reason = Phrase('is imported as "{in_use}", the spelling in use', in_use=in_use)
+            self.losses.append(Loss(sheet.name, number, column.heading, reason, word))
         return in_use
 
-    def _tell_team_size(  # noqa: PLR0917 - a row and what was made of it
+    def _report_team_size(  # noqa: PLR0917 - a row and what was made of it
         self,
         sheet: Sheet,
         number: int,
@@ -427,9 +420,9 @@ class _Conversion:
             return
         for at, column in columns:
             if column.field == "teamSize" and cells[at]:
-                said = "is stored, but pages show the number of listed people as the team size"
+                reason = "is stored, but pages show the number of listed people as the team size"
                 fix = 'To show it too, keep it as an additional field: field = "extra:employees".'
-                self.losses.append(Loss(sheet.name, number, column.heading, said, cells[at], fix))
+                self.losses.append(Loss(sheet.name, number, column.heading, reason, cells[at], fix))
                 return
 
     def _people_of_row(
@@ -443,8 +436,8 @@ class _Conversion:
         elif title and len(people) == 1:
             people = [PersonInCell(people[0].name, title)]
         elif title:
-            said = "is a position of one of several people" if people else "is a position, but the row has no person"
-            self.losses.append(Loss(sheet.name, number, "", said, title, "Write it after the name, in brackets."))
+            reason = "is a position of one of several people" if people else "is a position, but the row has no person"
+            self.losses.append(Loss(sheet.name, number, "", reason, title, "Write it after the name, in brackets."))
         return people
 
     # ------------------------------------------------------------------ companies
@@ -464,8 +457,8 @@ class _Conversion:
             self._combine(same, members, row)
             same.add_people(row.people)
             if same.row != row.number:
-                said = "is about the company of an earlier row, and is combined with it"
-                self.losses.append(Loss(row.table, row.number, "", said, name))
+                reason = "is about the company of an earlier row, and is combined with it"
+                self.losses.append(Loss(row.table, row.number, "", reason, name))
             return
         if namesakes and not slug:
             reason = "has the name of another row but other values, and is a company of its own"
@@ -490,14 +483,14 @@ class _Conversion:
             elif isinstance(known, dict) and isinstance(value, dict):
                 for name, part in value.items():
                     if known.setdefault(name, part) != part:
-                        self._tell_differing(row, f"{member}.{name}", part)
+                        self._report_differing(row, f"{member}.{name}", part)
             elif known != value and member != "name":
-                self._tell_differing(row, member, value)
+                self._report_differing(row, member, value)
 
-    def _tell_differing(self, row: _Row, field: str, value: Any) -> None:
+    def _report_differing(self, row: _Row, field: str, value: Any) -> None:
         heading = row.headings.get(field) or row.headings.get(f"{EXTRA}{field}", field)
-        said = "differs from the first row of the organization, and is left out"
-        self.losses.append(Loss(row.table, row.number, heading, said, str(value)))
+        reason = "differs from the first row of the organization, and is left out"
+        self.losses.append(Loss(row.table, row.number, heading, reason, str(value)))
 
     def _row_key(self, kind: str, slug: str, name: str) -> str:
         """Return a digest of what tells a row from the others of its source: its slug, or its name."""
@@ -535,19 +528,22 @@ class _Conversion:
         for member, value in values.items():
             if member not in _OF_ITS_PARTS:
                 record.members.setdefault(member.removeprefix(EXTRA), value)
-        companies = values.get("position.company", [])
-        titles = _titles_of(values.get("position.title", ""), len(companies))
-        if companies and titles is None:
-            said = "does not name one position for each organization, and is left out"
-            title = values["position.title"]
-            self.losses.append(Loss(row.table, row.number, row.headings["position.title"], said, title))
-        for n, company in enumerate(companies):
-            title = titles[n] if titles else ""
-            self._place(row, company, PersonInCell(name, title, slug))
-        if not companies and values.get("position.title"):
-            heading = row.headings["position.title"]
-            said = "is a position without an organization, and is left out"
-            self.losses.append(Loss(row.table, row.number, heading, said, values["position.title"]))
+        self._add_positions(row, name, slug)
+
+    def _add_positions(self, row: _Row, name: str, slug: str) -> None:
+        """Add the person of a row to the organizations that the row names."""
+        companies = row.values.get("position.company", [])
+        title = row.values.get("position.title", "")
+        titles = _titles_of(title, len(companies))
+        reason = ""
+        if titles is None:
+            reason = "does not name one position for each organization, and is left out"
+        elif title and not companies:
+            reason = "is a position without an organization, and is left out"
+        if reason:
+            self.losses.append(Loss(row.table, row.number, row.headings["position.title"], reason, title))
+        for company, title_there in zip(companies, titles or [""] * len(companies), strict=True):
+            self._place(row, company, PersonInCell(name, title_there, slug))
 
     def _person_of_row(self, name: str, row: int, slug: str) -> str | None:
         """Return the slug of the person whom a row is about; None if several stored ones have the name."""
@@ -556,45 +552,47 @@ class _Conversion:
         row_key = self._row_key("person", slug, name)
         if not slug and (slug := self._remembered("person", row_key)):
             self.named[name_key(name)] = slug
-        found = self._person(name, row, slug)
-        if found is not None:
-            self._take("person", row_key, found)
-        return found
+        slug_of_row = self._person(name, row, slug)
+        if slug_of_row is not None:
+            self._take("person", row_key, slug_of_row)
+        return slug_of_row
 
     def _place(self, row: _Row, company: str, person: PersonInCell) -> None:
-        key = name_key(company)
-        found = self.companies.get(key, [])
-        stored = self.known.companies.get(key, [])
-        if not found and len(stored) == 1:
-            members = {"name": self.known.names[stored[0]]}
-            found = self.companies[key] = [CompanyRecord(row.number, stored[0], members)]
-            found[0].is_stored = found[0].is_named_only = True
-        if len(found) != 1:
-            said = "is not in the registry" if not found and not stored else "is the name of several companies"
+        """Add a person to the company of a name, which is in a table or stored; report a name that is not one's."""
+        compared_name = name_key(company)
+        namesakes = self.companies.get(compared_name, [])
+        stored = self.known.companies.get(compared_name, [])
+        if not namesakes and len(stored) == 1:
+            record = CompanyRecord(row.number, stored[0], {"name": self.known.names[stored[0]]})
+            record.is_stored = record.is_named_only = True
+            namesakes = self.companies[compared_name] = [record]
+        if len(namesakes) != 1:
+            is_unknown = not namesakes and not stored
+            reason = "is not in the registry" if is_unknown else "is the name of several companies"
             fix = "Import the companies first, then this file again."
-            self.losses.append(Loss(row.table, row.number, row.headings["position.company"], said, company, fix))
+            self.losses.append(Loss(row.table, row.number, row.headings["position.company"], reason, company, fix))
             return
-        found[0].add_people([person])
+        namesakes[0].add_people([person])
 
     def _person(self, name: str, row: int, slug: str = "") -> str | None:
         """Return the slug of a person, new or stored; None if several stored ones have the name."""
         if slug:
             return slug
-        key = name_key(name)
-        if self.mapping.same_name_is_same_person and key in self.named:
-            return self.named[key]
-        stored = self.known.people.get(key, [])
+        compared_name = name_key(name)
+        if self.mapping.same_name_is_same_person and compared_name in self.named:
+            return self.named[compared_name]
+        stored = self.known.people.get(compared_name, [])
         if len(stored) > 1:
             return None
         slug = stored[0] if stored else self.known.new_slug("person", name)
         self.people[slug] = PersonRecord(row, slug, {"name": name})
-        self.named[key] = slug
+        self.named[compared_name] = slug
         return slug
 
     def _ambiguous(self, table: str, row: int, name: str) -> None:
-        said = "is the name of several people in the registry, so that it is unclear who is meant"
+        reason = "is the name of several people in the registry, so it is unclear which of them is meant"
         self.losses.append(
-            Loss(table, row, "", said, name, "Give the slug, or add the position on the listing's page.")
+            Loss(table, row, "", reason, name, "Give the slug, or add the position on the listing's page.")
         )
 
     # ------------------------------------------------------------------ lines
@@ -724,4 +722,4 @@ def _same_company(companies: Sequence[CompanyRecord], slug: str, members: JSONOb
 
 def _agree(one: JSONObject, other: JSONObject) -> bool:
     """Return whether two rows of one name say the same where both say something."""
-    return all(one[key] == value for key, value in other.items() if key in one and key != "name")
+    return all(one[member] == value for member, value in other.items() if member in one and member != "name")

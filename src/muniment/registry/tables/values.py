@@ -8,7 +8,6 @@ import functools
 import gettext
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -51,10 +50,14 @@ NO: Final = frozenset({"false", "no", "n", "nein", "non", "nao", "nie", "ne", "n
 ZIP_CITY: Final = re.compile(r"((?:[A-Z]{1,2}-)?(?:\d{4} ?[A-Z]{2}|\d{3} \d{2}|\d{2}-\d{3}|\d{4,6}))[\s,]++(\D{2,})")
 
 
+_SEPARATORS: Final = (";", "\n", "|", "、", "，", "；", ",")
+
+
 def separator_of(values: Sequence[str]) -> str:
-    """Return the separator of several values in a cell, of a list of words; "" if cells have one value."""
-    counts = Counter(each for each in (";", "\n", "|", "、", "，", "；", ",") for value in values if each in value)
-    return max(counts, key=lambda each: counts[each]) if counts else ""
+    """Return the separator that most cells of a column have; "" if each cell has one value."""
+    counts = {separator: sum(separator in value for value in values) for separator in _SEPARATORS}
+    most = max(counts, key=lambda separator: counts[separator])  # of equal ones, the first
+    return most if counts[most] else ""
 
 
 _LINK: Final = re.compile(r"(?:https?://)?(?:[\w-]+\.)+[^\W\d_]{2,}(?::\d+)?(?:[/?#]\S*)?", re.IGNORECASE)
@@ -83,10 +86,10 @@ def _code_of(bare: str) -> str:
     if plate := _PLATES.get(key(bare)):
         return plate
     try:
-        found = country_code(bare)
+        code = country_code(bare)
     except ValueError:
         return ""
-    return found if found in country_names() else _foreign_names().get(key(bare), "")
+    return code if code in country_names() else _foreign_names().get(key(bare), "")
 
 
 @functools.cache
@@ -100,10 +103,10 @@ def _foreign_names() -> dict[str, str]:
     codes: dict[str, str] = {}
     doubtful: set[str] = set()
     for country in pycountry.countries:
-        own = {country.name, getattr(country, "official_name", ""), getattr(country, "common_name", "")} - {""}
-        names = {country.alpha_3, *own}
+        in_english = {country.name, getattr(country, "official_name", ""), getattr(country, "common_name", "")} - {""}
+        names = {country.alpha_3, *in_english}
         for translation in translations:
-            names.update(map(translation.gettext, own))
+            names.update(map(translation.gettext, in_english))
         for name in map(key, names):
             if codes.setdefault(name, country.alpha_2) != country.alpha_2:
                 doubtful.add(name)
@@ -139,13 +142,13 @@ class Cell(NamedTuple):
     kind: Any = None
 
 
-_UNKNOWN: Final = Lost("says that there is no value")
+_UNKNOWN: Final = Lost("stands for a missing value")
 _MANGLED: Final = re.compile(r"[+-]?\d(?:[.,]\d+)?E\+\d{1,3}|#(?:REF|VALUE|DIV/0|NAME|NULL|NUM)[!?]?|#N/A|#{3,}")
 _BRACKETS: Final = "[]()<>{}\"'“”*"
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a cell says that there is no value, in brackets too."""
+    """Return whether a cell stands for a missing value, in brackets too."""
     plain = text.strip().casefold()
     return not plain or plain in catalogue().blanks or plain.strip(_BRACKETS).strip() in catalogue().blanks
 
@@ -395,9 +398,9 @@ def _states() -> frozenset[str]:
     import pycountry
 
     states: set[str] = set()
+    subdivisions: Any = pycountry.subdivisions
     for country in ("US", "CA", "AU"):
-        found: Any = pycountry.subdivisions
-        for state in found.get(country_code=country):
+        for state in subdivisions.get(country_code=country):
             states |= {state.name.upper(), state.code.rpartition("-")[2].upper()}
     return frozenset(states)
 
@@ -408,14 +411,16 @@ def is_state(text: str) -> bool:
 
 def end_of_addresses(values: Sequence[str]) -> str:
     """Return what ends the addresses of a column: STATE or COUNTRY; "" if no cell says it clearly."""
-    ends = [lines[-1] for lines in map(_lines_of_address, values) if len(lines) > 1]
-    ends = [_STATE_ZIP.sub(r"\1", end) for end in ends]
+    last_lines = [lines[-1] for lines in map(_lines_of_address, values) if len(lines) > 1]
+    ends = [_STATE_ZIP.sub(r"\1", line) for line in last_lines]
+    # Names that are both, such as Georgia, say nothing.
     states = sum(is_state(end) and not code_of_country(end) for end in ends)
     countries = sum(bool(code_of_country(end)) and not is_state(end) for end in ends)
     codes = {end for end in ends if len(end) == 2 and end.isupper()}
     if codes and not any(map(is_state, codes)):
         countries += len(codes)
     if states == countries:
+        # CA and DE alone can be Canada and Germany; several codes that all are states are no coincidence.
         return STATE if len(codes) > 1 and all(map(is_state, codes)) else ""
     return STATE if states > countries else COUNTRY
 
@@ -443,21 +448,25 @@ def address_of(text: str, end: str = "") -> JSONObject:
         members["country"] = country
         lines.pop()
     if end == STATE and len(lines) > 1:
-        members = _state_and_zip(lines) | members
+        members = _take_state_and_zip(lines) | members
     zip_city = _ZIP_CITY_LINE.fullmatch(lines[-1]) if lines else None
     if zip_city and len(lines) > 1:
         members |= {"zip": zip_city[1], "city": zip_city[2].strip()}
         lines.pop()
-    return {**({"address_1": ", ".join(lines)} if lines else {}), **members}
+    if lines:
+        members = {"address_1": ", ".join(lines)} | members
+    return members
 
 
-def _state_and_zip(lines: list[str]) -> JSONObject:
+def _take_state_and_zip(lines: list[str]) -> JSONObject:
     """Take the city, the state and the postal code from the end of *lines*: "Atlanta, GA 30301"."""
     ending = _STATE_ZIP.fullmatch(lines[-1])
     state = ending[1] if ending else lines[-1]
     if not is_state(state):
         return {}
-    members: JSONObject = {"state": state, **({"zip": ending[2]} if ending else {})}
+    members: JSONObject = {"state": state}
+    if ending:
+        members["zip"] = ending[2]
     lines.pop()
     if not any(map(str.isdigit, lines[-1])):
         members["city"] = lines.pop()
@@ -487,15 +496,15 @@ def people_in(column: Column, text: str) -> list[PersonInCell] | Lost | None:
     if is_blank(text):
         return None
     if column.separator == ASK and "," in text:
-        said = 'Set separator = "," for several people, or separator = "" for "Last, First".'
-        return Lost("has commas that may part people, or last and first names", said)
-    found = []
+        fix = 'Set separator = "," for several people, or separator = "" for "Last, First".'
+        return Lost("has commas that may separate people, or last and first names", fix)
+    people = []
     for part in split_names(_clean(text) if column.separator else _one_line(text), column.separator):
         person = None if is_blank(part) else person_in(part, column.title, column.order)
         if person is None:
             return Lost("is not the name of one person", "Correct the cells, or map the column to another field.")
-        found.append(person)
-    return found
+        people.append(person)
+    return people
 
 
 def _choice(cell: Cell) -> str | Lost:

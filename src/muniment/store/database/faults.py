@@ -76,7 +76,7 @@ class StoreAway(Unavailable):
     """The document store did not complete a request."""
 
     def __init__(self) -> None:
-        message = "The document store does not answer: the document was neither stored nor read."
+        message = "The document store does not answer, so the document was neither stored nor read."
         super().__init__(message, "Try again in a moment.", retry_after_s=5)
 
 

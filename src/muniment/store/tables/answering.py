@@ -135,13 +135,13 @@ class Refused(msgspec.Struct, frozen=True, tag="refusal"):
     Why a statement has no answer.
 
     Args:
-        is_late: the tables have not been made yet.
+        has_no_tables: the tables have not been made yet; there is no message then.
     """
 
-    message: str
-    hint: str
+    message: str = ""
+    hint: str = ""
     cpu_s: float = 0.0
-    is_late: bool = False
+    has_no_tables: bool = False
 
 
 class _Refusal(Exception):  # noqa: N818 - an answer
@@ -154,7 +154,13 @@ class _Refusal(Exception):  # noqa: N818 - an answer
 
 
 class Guard:
-    """What SQLite may do for a statement: it asks before it compiles each part."""
+    """
+    Decides what SQLite may do for a statement: it asks before it compiles each part.
+
+    Attributes:
+        changes: the statement uses a function whose value may be another one a moment later.
+        refused: what was refused first: a table, a function with brackets, or "statement"; "" if nothing was.
+    """
 
     def __init__(self, tables: frozenset[str]) -> None:
         self._readable = tables | _READABLE
@@ -172,8 +178,8 @@ class Guard:
         if action == sqlite3.SQLITE_PRAGMA and first in _PRAGMAS:
             return sqlite3.SQLITE_OK
         if not self.refused:
-            of = {sqlite3.SQLITE_READ: first, sqlite3.SQLITE_FUNCTION: f"{second}()"}
-            self.refused = of.get(action) or "statement"
+            names = {sqlite3.SQLITE_READ: first, sqlite3.SQLITE_FUNCTION: f"{second}()"}
+            self.refused = names.get(action) or "statement"
         return sqlite3.SQLITE_DENY
 
 
@@ -230,7 +236,7 @@ def answer(connection: sqlite3.Connection, asked: Asked, send: Send) -> Answered
     try:
         place = connection.execute(_PLACE).fetchone()
         if place is None:
-            return Refused("The tables are being made.", "Try again in a few seconds.", is_late=True)
+            return Refused(has_no_tables=True)
         tables = frozenset(_tables(connection))
         guard = Guard(tables)
         _prepare(connection, asked.sql)
@@ -426,7 +432,7 @@ class _Explaining:
         match = _NEAR.fullmatch(said)
         if match is None:
             if said == "incomplete input":
-                return _Refusal("The statement is not complete at its end.", "Close its brackets and quotes.")
+                return _Refusal("The statement is incomplete.", "Close its brackets and quotes.")
             return None
         near = match[1]
         return _Refusal(
@@ -474,7 +480,7 @@ class _Explaining:
             return None
         if match[1] is None:
             return _Refusal("The statement has parameters without a name.", "Name them, for example :city.")
-        return _Refusal(f"The parameter :{match[1]} has no value.", f"Give {match[1]}, beside the statement.")
+        return _Refusal(f"The parameter :{match[1]} has no value.", f"Send {match[1]} with the statement.")
 
     def _columns(self) -> dict[str, list[str]]:
         self._connection.set_authorizer(None)

@@ -149,9 +149,9 @@ class Form:
 def _tables(schema: Schema) -> Iterator[Table]:
     currency = schema.company.by_name["treasury"].kind
     money = currency.currency if isinstance(currency, Money) else ""
-    yield _of_documents("companies", "company", "Companies, one a row.", _company_columns(schema, money), _company)
+    yield _of_documents("companies", "company", "Companies, one per row.", _company_columns(schema, money), _company)
     people = [*_columns(schema.person.shown, money), _COMPANY_COUNT]
-    yield _of_documents("people", "person", "People with a profile, one a row.", people, _itself)
+    yield _of_documents("people", "person", "People with a profile, one per row.", people, _itself)
     frameworks = _columns(schema.framework.shown, money)
     yield _of_documents("frameworks", "framework", "Assessment frameworks and programs.", frameworks, _itself)
     for within, record in (("company", schema.company), ("", schema.bundle), ("distribution", DISTRIBUTION)):
@@ -195,7 +195,7 @@ def _of_list(field: Field, kind: Items, within: str, money: str) -> Table:
         Column("company", "TEXT", "The slug of the company.", _text(_KEY)),
         Column(_ORDINAL, "INTEGER", "The place in the list, from 1.", _whole(_ORDINAL)),
     ]
-    says = f"{field.label} of companies, one a row."
+    says = f"{field.label} of companies, one per row."
     return Table(name, "company", says, _in_order([*first, *columns]), ("company", _ORDINAL), _list(within, field.name))
 
 

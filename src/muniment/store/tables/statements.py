@@ -22,7 +22,7 @@ import msgspec
 from muniment import child_process
 from muniment.kernel import fairness
 from muniment.kernel.http.representations import digest
-from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.phrase import Phrase, marked
 from muniment.kernel.problems import BadRequest, TooMany, Unavailable
 from muniment.store.database.node_copy import identity
 from muniment.store.tables.answering import END, HEAD, MAX_SQL_BYTES, MEMORY_BYTES, PART, Answered, Asked, Refused
@@ -58,9 +58,9 @@ _ENDING_BYTES: Final = 4 * MAX_BYTES
 """The largest end of an answer: names of columns may take as much as rows."""
 
 
-class Told(NamedTuple):
+class Reply(NamedTuple):
     """
-    An answer, and what tells it from others.
+    An answer, and what caches need to know about it.
 
     Args:
         tag: the opaque part of its ETag: of the statement and the edition.
@@ -89,38 +89,40 @@ class Statements:
         self._turn = asyncio.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
-    async def answer(self, asked: Asked, client: str, file: IO[bytes] | None = None) -> Told:
+    async def answer(self, asked: Asked, client: str, file: IO[bytes] | None = None) -> Reply:
         """
         Return the answer to a statement; the rows of a CSV are written to *file*.
 
         Raises:
             BadRequest: the statement is not allowed, wrong, or takes too much.
             TooMany: the statements of *client* have taken too much, or it does not take its CSVs.
-            Unavailable: too many wait, or the tables are not there yet.
+            Unavailable: too many wait.
+            TablesMissing: the tables are not there yet.
         """
         end_s = time.monotonic() + WAIT_S
         while True:
             try:
-                return await self._told(asked, client, file)
-            except _NotMade:
+                return await self._reply(asked, client, file)
+            except TablesMissing:
                 if time.monotonic() >= end_s:
                     raise
             await asyncio.sleep(LOOK_S)
 
-    async def _told(self, asked: Asked, client: str, file: IO[bytes] | None) -> Told:
+    async def _reply(self, asked: Asked, client: str, file: IO[bytes] | None) -> Reply:
         _check(asked)
         limits = fairness.current()
         limits.check("statements", client)
         if self._waiting[client] >= MAX_WAITING_OF_CALLER:
             limits.count_refusal("statements")
-            raise TooMany("Too many statements at once.", "Wait for the answers, then ask again.", retry_after_s=1)
+            raise TooMany("Too many statements at once.", "Wait for the answers, then try again.", retry_after_s=1)
         if self._waiting.total() >= MAX_WAITING:
             raise Unavailable("Too many statements are waiting.", "Try again in a few seconds.", retry_after_s=3)
         if file is not None:
             self._refuse_unsent(client)
         if not self._path.exists():
-            raise _NotMade
-        version, there = self._published.version, self._published.place
+            raise TablesMissing
+        # Noted before the statement is asked: an answer from another edition than this one is not kept.
+        version, place = self._published.version, self._published.place
         self._waiting[client] += 1
         try:
             async with self._turn:
@@ -130,11 +132,11 @@ class Statements:
             if not self._waiting[client]:
                 del self._waiting[client]
         if isinstance(answered, Refused):
-            if answered.is_late:
-                raise _NotMade
+            if answered.has_no_tables:
+                raise TablesMissing
             raise BadRequest(answered.message, answered.hint)
-        is_level = (answered.edition, answered.epoch) == there and not answered.changes
-        return Told(answered, _tag_of(asked, answered), version if is_level else None)
+        is_level = (answered.edition, answered.epoch) == place and not answered.changes
+        return Reply(answered, _tag_of(asked, answered), version if is_level else None)
 
     def _refuse_unsent(self, client: str) -> None:
         if self._unsent_bytes[client] >= MAX_UNSENT_BYTES_OF_CALLER:
@@ -183,11 +185,11 @@ class Statements:
         self._reader.close()
 
 
-class _NotMade(Unavailable):
+class TablesMissing(Unavailable):
     """The tables of a new registry are not there yet."""
 
     def __init__(self) -> None:
-        super().__init__("The tables are being made.", "Try again in a few seconds.", retry_after_s=5)
+        super().__init__(marked("The tables are being built."), marked("Try again in a few seconds."), retry_after_s=5)
 
 
 def _check(asked: Asked) -> None:
@@ -197,7 +199,7 @@ def _check(asked: Asked) -> None:
             Phrase(
                 "The statement has {size:,} bytes; at most {most:,} are allowed.", size=size_bytes, most=MAX_SQL_BYTES
             ),
-            "Give long lists of values in several statements.",
+            "Split a long list of values into several statements.",
         )
     if "\0" in asked.sql:
         raise BadRequest("The statement contains a NUL character.", "Leave it out.")
@@ -218,9 +220,9 @@ def _check(asked: Asked) -> None:
 
 
 def _tag_of(asked: Asked, answered: Answered) -> str:
-    """Return what tells the answer from others: the statement and the edition, or, if it may change, all of it."""
-    of = answered if answered.changes else (answered.edition, answered.epoch)
-    return digest(msgspec.json.encode([asked, of]))
+    """Return a digest of what the answer depends on: the statement and the edition, or, if it may change, all of it."""
+    source = answered if answered.changes else (answered.edition, answered.epoch)
+    return digest(msgspec.json.encode([asked, source]))
 
 
 # ---------------------------------------------------------------------- the process
@@ -261,7 +263,7 @@ class _Process:
                     file.truncate()
         return Refused(
             "The statement takes too much time or memory.",
-            "Filter before joining, and leave out long texts such as body; LIKE with many wildcards takes long.",
+            "Filter before joining, and leave out long texts such as body; LIKE with many wildcards is slow.",
             time.monotonic() - began_s + START_S,
         )
 

@@ -48,8 +48,8 @@ def reason_of(path: str) -> str:
         return sentences.get((kind, found[3]), "") % {"name": name}
     starts = {
         "/manage/companies/new": gettext(
-            "To list your organization you need an account, then its name, type, website and a short summary. Each step"
-            " is saved as a draft, and a reviewer checks the listing before it is public."
+            "To list your organization, you need an account, then its name, type, website and a short summary. Each "
+            "step is saved as a draft, and a reviewer checks the listing before it is public."
         ),
         "/manage/searches/new": gettext("You need an account to save this search."),
         "/manage/invitations/": gettext("You need an account to accept the invitation."),

@@ -78,9 +78,9 @@ def test_a_changed_file_shows_added_changed_and_gone_rows_and_its_undo_is_exact(
     assert 'This file is compared with <a href="/operate/import/runs/1">import 1</a> of the same source.' in html
     assert "<del>Rome</del>" in html
     assert "<ins>Wien</ins>" in html
-    assert "Earlier imports brought 1 row that is public and that this file lacks." in html
+    assert "1 row from earlier imports is public but missing from this file." in html
     assert "<bdi>Cedar</bdi>" in html
-    assert "These are more than a tenth of the public rows." in html
+    assert "This is more than a tenth of the public rows." in html
     assert 'name="option" value="unlist">' in html  # not checked
     rows = rows_of(browser, f"{here}/report.csv")
     assert rows[0][:4] == ["Row", "Result", "Kind", "Name"]

@@ -99,7 +99,7 @@ def test_the_overview_counts_what_public_listings_lack_and_leads_to_them(browser
     assert 'class="pill good"' in browser.post(SEVERAL, {**confirm, "confirmed": "yes"}).content.decode()
     assert "No listings found" in browser.get("/operate/listings?gap=review").content.decode()
     people = browser.post(SEVERAL, {"kind": "people", "slug": "ada", "do": "confirm", "confirmed": "yes"})
-    assert "Only companies are marked as reviewed." in people.content.decode()
+    assert "Only companies can be marked as reviewed." in people.content.decode()
 
 
 def test_forms_without_a_decision_or_a_listing_are_refused(browser):

@@ -71,7 +71,7 @@ ACTIONS: Final = {
         gettext_lazy("Remove the second factors of %(email)s?"),
         (
             gettext_lazy("First make sure that it is the owner who asks."),
-            gettext_lazy("Every second factor and passkey is removed. The owner is told by email."),
+            gettext_lazy("Every second factor and passkey is removed. The owner is notified by email."),
         ),
         gettext_lazy("Remove second factors"),
         gettext_lazy("Second factors and passkeys removed."),
@@ -88,7 +88,7 @@ ACTIONS: Final = {
         gettext_lazy("Revoke all tokens and apps of %(email)s?"),
         (
             gettext_lazy("Every personal access token and connected app of the account stops working at once."),
-            gettext_lazy("The owner is told by email, and can create and connect new ones."),
+            gettext_lazy("The owner is notified by email, and can create and connect new ones."),
         ),
         gettext_lazy("Revoke tokens and apps"),
         gettext_lazy("Tokens revoked, apps disconnected."),

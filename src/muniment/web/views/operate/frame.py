@@ -26,16 +26,16 @@ class Entry(NamedTuple):
     group: Words = ""
 
 
-_RECORD: Final = gettext_lazy("Record")
+_REGISTRY: Final = pgettext_lazy("group of pages", "Registry")
 _PEOPLE: Final = pgettext_lazy("group of pages", "Accounts")
 _WORK: Final = pgettext_lazy("group of pages", "Work")
 _INSTANCE: Final = pgettext_lazy("group of pages", "Instance")
 ENTRIES: Final = (
     Entry("overview", gettext_lazy("Overview"), "/operate"),
-    Entry("listings", gettext_lazy("Listings"), "/operate/listings", _RECORD),
-    Entry("import", gettext_lazy("Import"), "/operate/import", _RECORD),
-    Entry("fields", gettext_lazy("Fields"), "/operate/fields", _RECORD),
-    Entry("registry", gettext_lazy("Registry settings"), "/operate/registry", _RECORD),
+    Entry("listings", gettext_lazy("Listings"), "/operate/listings", _REGISTRY),
+    Entry("import", gettext_lazy("Import"), "/operate/import", _REGISTRY),
+    Entry("fields", gettext_lazy("Fields"), "/operate/fields", _REGISTRY),
+    Entry("registry", gettext_lazy("Registry settings"), "/operate/registry", _REGISTRY),
     Entry("accounts", gettext_lazy("Accounts"), "/operate/accounts", _PEOPLE),
     Entry("credits", gettext_lazy("Credits"), "/operate/credits", _PEOPLE),
     Entry("audit", gettext_lazy("Audit log"), "/operate/audit", _PEOPLE),

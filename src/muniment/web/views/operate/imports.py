@@ -85,7 +85,7 @@ _ORDERS_OF_NAMES: Final[dict[str, str | Promise]] = {
     LAST_FIRST: gettext_lazy("Last name, first name"),
 }
 _ENDS: Final[dict[str, str | Promise]] = {
-    "": gettext_lazy("A country, if it is no state"),
+    "": gettext_lazy("A country, unless it is a state"),
     "country": gettext_lazy("A country"),
     "state": gettext_lazy("A state"),
 }

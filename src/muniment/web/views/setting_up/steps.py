@@ -67,13 +67,13 @@ PAGES: Final = (
     SetupPage(
         "name",
         gettext_lazy("Name"),
-        gettext_lazy("Three questions. Everything else has a setting, and can wait."),
+        gettext_lazy("Three questions. Everything else can be set later."),
         ("registry__name", "registry__contact", "registry__languages"),
     ),
     SetupPage(
         "import",
         gettext_lazy("Import"),
-        gettext_lazy("Bring your list along: a spreadsheet, a CSV file, JSON, or the address of one."),
+        gettext_lazy("Import your list: a spreadsheet, a CSV or JSON file, or the web address of one."),
     ),
     SetupPage(
         "brand",
