@@ -374,25 +374,33 @@ def header_row(rows: Sequence[Sequence[str]]) -> HeaderRow:
     A row below counts only if the first one has no known heading: cells of later rows, such as "Secretary", can be
     words that headings have.
     """
-    top = rows[:MAX_HEADER_ROW]
-    typical = sorted(len({*row} - {""}) for row in rows[:_TYPICAL_ROWS] if any(row))
+    widths = [_width(row) for row in rows[:MAX_HEADER_ROW]]
+    typical = sorted(_width(row) for row in rows[:_TYPICAL_ROWS] if any(row))
+    # A title has fewer cells than half of those that rows have in the median.
     least = max(1, typical[len(typical) // 2] // 2) if typical else 1
-    wide = [at for at, row in enumerate(top) if len({*row} - {""}) >= least]
-    candidates = [at for at in wide if (at + 1 < len(rows) or not at) and not _holds_values(rows, at)]
+    wide = [n for n, width in enumerate(widths) if width >= least]
+    has_rows_below = [n for n in wide if n + 1 < len(rows) or not n]
+    candidates = [n for n in has_rows_below if not _holds_values(rows, n)]
     if not candidates:
         return HeaderRow(-1) if wide else HeaderRow(0)
     at = candidates[0]
     if not _known(rows[at]):
-        better = [each for each in candidates[1:] if _is_known_row(rows[each])]
-        at = better[0] if better else at
+        at = next((n for n in candidates[1:] if _is_known_row(rows[n])), at)
     # A row of groups, which a merged cell makes, is over the headings.
     if any(_groups(rows[at])) and at + 1 in candidates and _known(rows[at + 1]) > 1:
         at += 1
-    above = [each for each in wide if each < at and len({*rows[each]} - {""}) > 1 and not any(_groups(rows[each]))]
-    return HeaderRow(at, is_guess=bool(above))
+    rows_above = [rows[n] for n in wide if n < at]
+    may_be_values = [row for row in rows_above if _width(row) > 1 and not any(_groups(row))]
+    return HeaderRow(at, is_guess=bool(may_be_values))
+
+
+def _width(row: Sequence[str]) -> int:
+    """Return how many different cells of a row have a value."""
+    return len({*row} - {""})
 
 
 _TYPICAL_ROWS: Final = 200
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _VALUE: Final = re.compile(
     r"[^\s@]+@[^\s@]+\.\w{2,}|https?://\S+|(?:[\w-]+\.)+(?:com|org|net|de|gov|eu|io|uk|fr|at|ch)(?:/\S*)?"
     r"|[-+]?\d[\d.,/ :-]*|[0-9a-f]{8}-[0-9a-f-]{20,}",
@@ -415,9 +423,7 @@ def _holds_values(rows: Sequence[Sequence[str]], at: int) -> bool:
 
 def _is_year_heading(cell: str, values: Sequence[str]) -> bool:
     """Return whether a cell is a year over figures, as "2023" is over amounts."""
-    return bool(re.fullmatch(r"(?:19|20)\d\d", cell)) and not all(
-        re.fullmatch(r"(?:19|20)\d\d", each) for each in values
-    )
+    return bool(_YEAR.fullmatch(cell)) and not all(map(_YEAR.fullmatch, values))
 
 
 def _is_known_row(row: Sequence[str]) -> bool:
