@@ -95,7 +95,7 @@ def test_the_overview_counts_what_public_listings_lack_and_leads_to_them(browser
         assert draft.slug not in page
 
     confirm = {"kind": "companies", "slug": public[1].slug, "do": "confirm"}
-    assert "shows today as the day of its review" in browser.post(SEVERAL, confirm).content.decode()
+    assert "will show today as the date of its review" in browser.post(SEVERAL, confirm).content.decode()
     assert 'class="pill good"' in browser.post(SEVERAL, {**confirm, "confirmed": "yes"}).content.decode()
     assert "No listings found" in browser.get("/operate/listings?gap=review").content.decode()
     people = browser.post(SEVERAL, {"kind": "people", "slug": "ada", "do": "confirm", "confirmed": "yes"})

@@ -47,7 +47,7 @@ def test_the_map_says_how_many_it_places_and_how_many_it_cannot(visitor, publish
     html = visitor.get("/map").text
     valid(html)
     assert "1 company is on the map." in html
-    assert "2 companies have addresses that name no country" in html
+    assert "2 companies have addresses without a country" in html
     assert "1 company has no address." in html
     assert '<a href="/companies?state=Kansas" dir="auto">Kansas</a></th><td class="number">2</td>' in html
 

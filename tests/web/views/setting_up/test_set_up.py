@@ -183,7 +183,7 @@ def test_three_questions_are_asked_and_the_languages_have_names(operator):
 
 def test_a_table_is_imported_in_the_set_up_and_logos_are_fetched_if_the_operator_says_so(operator):
     page = operator.get(f"{STEPS}/import").content.decode()
-    assert "Amounts of money are in USD in this registry" in page
+    assert "This registry uses USD: amounts in another currency are left out." in page
     assert "MUNIMENT_" not in page
     refused = operator.post(f"{STEPS}/import", {"do": "upload", "fetch_logos": "on"})
     assert (refused.status_code, latest_version().number) == (422, 0)
