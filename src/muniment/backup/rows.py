@@ -128,7 +128,9 @@ def _table(model: type[Model]) -> Table:
     meta = model._meta  # noqa: SLF001 - documented by Django
     types = {str(field.column): _type(field) for field in meta.local_concrete_fields}
     key = str(meta.pk.column)
-    return Table(meta.db_table, key, types, key if types[key].endswith("AutoField") else "")
+    # A key that is the key of another table has its type and no sequence of its own.
+    is_counted = types[key].endswith("AutoField") and meta.pk.remote_field is None
+    return Table(meta.db_table, key, types, key if is_counted else "")
 
 
 def _type(field: "Field[Any, Any]") -> str:

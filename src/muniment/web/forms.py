@@ -6,6 +6,7 @@ fault beside its field. Lists with rows have the row editor.
 """
 
 import re
+import sqlite3
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
@@ -128,8 +129,15 @@ class ListingStep(FormStep):
             self.fields[name].needed = True  # type: ignore[attr-defined]  # the tag that shows a field looks for it
         for name, field in self.fields.items():
             if isinstance(field.widget, Suggesting):
-                in_use = reader().values("company", name, MAX_SUGGESTED)
-                field.widget.values = tuple(dict.fromkeys((*field.widget.values, *in_use)))
+                field.widget.values = tuple(dict.fromkeys((*field.widget.values, *_values_in_use(name))))
+
+
+def _values_in_use(name: str) -> list[str]:
+    """Return what public listings have of a field; nothing on a node whose copy is not there yet."""
+    try:
+        return reader().values("company", name, MAX_SUGGESTED)
+    except sqlite3.OperationalError:
+        return []
 
 
 class Basics(ListingStep):
