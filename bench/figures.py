@@ -249,7 +249,8 @@ class Walk:
                 self.expect(path, f"people in common with {other}", count[1], written(shared.get(other, 0)))
         self.expect(path, "most people in common", str(sorted(shown.values())), str(sorted(shared.values())[-6:]))
         rest = self._rest_of_chart(path, main, bundle)
-        return [bundle, list(shown.values()), rest, *self._derived(bundle, counts)]
+        run = [each for each in self.registry.frameworks if (each.get("company") or {}).get("slug") == slug]
+        return [bundle, run, list(shown.values()), rest, *self._derived(bundle, counts)]
 
     def _rest_of_chart(self, path: str, main: Element, bundle: dict[str, Any]) -> list[Any]:
         """Compute the share of the holders that a chart shows as one; return what was shown."""

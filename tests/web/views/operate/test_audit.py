@@ -137,7 +137,7 @@ def test_settings_say_which_of_two_places_wins(browser, monkeypatch, tmp_path):
     monkeypatch.setattr("muniment.config.current", lambda: Config(fixed))
     assert "Overrides the registry settings." in browser.get("/operate/settings").content.decode()
     choice = browser.get("/operate/registry").content.decode()
-    assert "The administrator of the server has decided this, which overrides the choice here." in choice
+    assert "The server's administrator has set this, which overrides the choice here." in choice
 
 
 def test_every_setting_is_in_one_group():
