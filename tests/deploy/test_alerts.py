@@ -1,6 +1,5 @@
 """Each alert of deploy/ fires for what it names after its time, not before, and ends with it: by promtool."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -78,7 +77,7 @@ def test_every_alert_has_a_case():
     assert rules().keys() == CASES.keys()
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed: make prove installs it")
+@pytest.mark.proof  # promtool is in a package that only the proofs install
 @pytest.mark.parametrize(("names", "minutes"), [(CASES.keys() - OF_DAYS, 1), (OF_DAYS, 4)])
 def test_each_alert_fires_for_its_cause_after_its_time_and_ends_with_it(names, minutes, tmp_path):
     tests = []

@@ -112,7 +112,7 @@ def test_a_part_of_a_page_tells_the_page_what_it_depends_on(reader):
         reader.document("company", "x")
     assert part == {("person", "*")}
     assert page == {("person", "*"), ("company", "x")}
-    reader.count("person")  # noted by nobody
+    reader.count("person")  # outside of both blocks
     assert least({*page, ("person", "ada"), ("company", "b")}) == (("company", "b"), ("company", "x"), ("person", "*"))
 
 

@@ -257,24 +257,39 @@ def _import(prepared: "Prepared", options: "ImportOptions", again: "SourceOption
 
 def _echo_results(found: "TableImport", again: "SourceOptions") -> None:
     """Print the first changed rows, each field before and after, and the rows that the table no longer has."""
+    is_preview = found.summary.import_run is None
+    if is_preview:
+        _echo_changes(found)
+    if again.unlists:
+        for each in found.gone.rows:
+            click.echo(f"prune: {each}", err=True)
+        if is_preview and found.gone.refusal:
+            click.echo(f"warning: {found.gone.refusal} An import is refused: see --prune-limit.", err=True)
+    else:
+        _echo_gone(found)
+
+
+def _echo_changes(found: "TableImport") -> None:
     changed = [row for row in found.results if row.entry is not None]
-    for row in changed[:_SHOWN_CHANGES] if found.summary.import_run is None else ():
-        for name, after in row.entry.after.items() if row.entry else ():
-            before = row.entry.before.get(name) if row.entry else None
+    for row in changed[:_SHOWN_CHANGES]:
+        assert row.entry is not None  # noqa: S101 - chosen above
+        for name, after in row.entry.after.items():
+            before = row.entry.before.get(name)
             sides = " → ".join(msgspec.json.encode(side).decode() for side in (before, after))
             click.echo(f"changed: {row.kind} {row.slug} (row {row.row}): {name}: {sides}")
-    if found.summary.import_run is None and len(changed) > _SHOWN_CHANGES:
+    if len(changed) > _SHOWN_CHANGES:
         click.echo(f"… and {len(changed) - _SHOWN_CHANGES:,} more changed rows")
+
+
+def _echo_gone(found: "TableImport") -> None:
     gone = found.gone.rows
-    shown = gone if again.unlists else gone[:_SHOWN_CHANGES]
-    for each in shown:
-        click.echo(f"{'prune' if again.unlists else 'gone'}: {each}", err=True)
-    if len(gone) > len(shown):
-        click.echo(f"… and {len(gone) - len(shown):,} more", err=True)
-    if gone and not again.unlists:
-        click.echo("The table no longer has these rows, which stay public; --prune unlists them.", err=True)
-    if again.unlists and found.gone.refusal and found.summary.import_run is None:
-        click.echo(f"warning: {found.gone.refusal} An import is refused: see --prune-limit.", err=True)
+    if not gone:
+        return
+    for each in gone[:_SHOWN_CHANGES]:
+        click.echo(f"gone: {each}", err=True)
+    if len(gone) > _SHOWN_CHANGES:
+        click.echo(f"… and {len(gone) - _SHOWN_CHANGES:,} more", err=True)
+    click.echo("The table no longer has these rows, which stay public; --prune unlists them.", err=True)
 
 
 def _echo_losses(found: "TableImport") -> None:

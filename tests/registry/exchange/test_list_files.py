@@ -119,7 +119,7 @@ def test_each_position_is_told_with_its_own_line_also_after_others_were_left_out
     warned = [(each.line, each.field) for each in bring(file)[2]]
     assert warned == [(1, "position.person"), (2, "position")]
     assert [each["title"] for each in document("company", "acme")["positions"]] == ["Cook"]
-    places[2]["person"] = {"slug": "nobody"}
+    places[2]["person"] = {"slug": "no-such-person"}
     told = [
         (each.line, each.field) for each in bring(lines(file, *({"company": "acme", "position": p} for p in places)))[1]
     ]

@@ -98,14 +98,24 @@ def _propose_to_combine(table: TableMapping, body: Sequence[Sequence[str]]) -> N
         return
     # Rows that name further people of a company are about one company, whatever the answer.
     compared = [n for n, column in enumerate(table.column) if column.field.partition(".")[0] != PEOPLE_FIELD]
+    groups = _differing_rows(body, name_at, compared)
+    if sum(map(len, groups)) < _SOME * len(body):
+        return
+    table.combine = ASK
+    _keep_differences_as_lists(table, groups)
+
+
+def _differing_rows(body: Sequence[Sequence[str]], name_at: int, compared: Sequence[int]) -> list[list[Sequence[str]]]:
+    """Return the rows of each name that is in several rows with other values in the columns *compared*."""
     rows_of_name: dict[str, list[Sequence[str]]] = {}
     for row in body:
         if row[name_at]:
             rows_of_name.setdefault(key(row[name_at]), []).append(row)
-    groups = [rows for rows in rows_of_name.values() if _differ(rows, compared)]
-    if sum(map(len, groups)) < _SOME * len(body):
-        return
-    table.combine = ASK
+    return [rows for rows in rows_of_name.values() if _differ(rows, compared)]
+
+
+def _keep_differences_as_lists(table: TableMapping, groups: list[list[Sequence[str]]]) -> None:
+    """Propose a list for each column that is kept as a declared field and differs within the rows of a name."""
     for n, column in enumerate(table.column):
         if column.field or not column.kind:
             continue

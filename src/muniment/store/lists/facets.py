@@ -257,22 +257,31 @@ class Counting:
         shown = counts[:limit] + [each for each in counts[limit:] if each.selected]
         more = len(counts) - len(shown)
         in_text = _wider_filters().get((self._kind, name))
-        if in_text is not None:
-            # The filter finds more than the documents with that very value, and the count is of what it finds.
-            in_use = [form for forms in groups for form in forms]
-            is_complete = in_text and len(in_use) < MAX_COUNTED
-            wider = []
-            for each in shown:
-                by = Chosen(name, (each.value,), in_text)
-                n = self._count_within(by, in_use, base) if is_complete else self._count_of(by)
-                wider.append(each._replace(n=n))
-            shown = sorted(wider, key=lambda each: (-each.n, each.value))
-            counted = {singular(each.value) for each in shown}
-            for value in self._chosen.get(name, ()):
-                # A code is chosen that stands for the names above; it is shown with what it finds.
-                if not in_text and singular(value) not in counted:
-                    shown.append(Counted(value, self._count_of(Chosen(name, (value,), in_text)), selected=True))
+        if in_text:
+            shown = self._counted_in_text(name, shown, [form for forms in groups for form in forms], base)
+        elif in_text is not None:
+            shown = self._counted_with_names(name, shown)
         return Facet(tuple(shown), more)
+
+    def _counted_in_text(self, name: str, shown: list[Counted], in_use: list[_Form], base: _Base) -> list[Counted]:
+        """Count what a filter that looks within texts finds by each value, which is more than that very value."""
+        is_complete = len(in_use) < MAX_COUNTED
+        counts = []
+        for each in shown:
+            by = Chosen(name, (each.value,), in_text=True)
+            n = self._count_within(by, in_use, base) if is_complete else self._count_of(by)
+            counts.append(each._replace(n=n))
+        return sorted(counts, key=lambda each: (-each.n, each.value))
+
+    def _counted_with_names(self, name: str, shown: list[Counted]) -> list[Counted]:
+        """Count what each value finds with its other names, and show a chosen code that stands for names of *shown*."""
+        counts = [each._replace(n=self._count_of(Chosen(name, (each.value,), in_text=False))) for each in shown]
+        counts.sort(key=lambda each: (-each.n, each.value))
+        counted = {singular(each.value) for each in counts}
+        for value in self._chosen.get(name, ()):
+            if singular(value) not in counted:
+                counts.append(Counted(value, self._count_of(Chosen(name, (value,), in_text=False)), selected=True))
+        return counts
 
     def suggest(self, text: str, filters: Iterable[Chosen], limit: int) -> list[Suggestion]:
         """

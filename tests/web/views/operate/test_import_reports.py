@@ -139,7 +139,7 @@ def test_only_what_the_preview_showed_is_unlisted(browser):
     imported(browser, FIRST)
     here = previewed(browser, SECOND)
     text = FIRST + "Elm;elm.example;Bonn;2010\n"
-    imported(browser, text)  # somebody else, meanwhile
+    imported(browser, text)  # by another operator, meanwhile
     press(browser, here, "import", option=["unlist"])
     assert "This would unlist 2 rows, more than the limit of 1." in page(browser, here)
     assert document("company", "elm") is not None
