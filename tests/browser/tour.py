@@ -70,6 +70,7 @@ def public_paths(product: Product) -> list[str]:
         f"/compare?c={COMPANY}&c={quote(rich)}",
         "/compare?add=co",
         "/map",
+        "/data",
         "/people",
         f"/people/{quote(person)}",
         "/frameworks",

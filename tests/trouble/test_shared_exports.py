@@ -20,7 +20,7 @@ def test_what_one_node_lists_the_other_serves_also_without_the_store(postgres, t
         Nodes(tmp_path, url, 2, storage_url=store.url(), **settings) as nodes,
     ):
         one, other = nodes.each
-        assert len(one.data_of("/api/v1/exports")) == len(other.data_of("/api/v1/exports")) == 6
+        assert len(one.data_of("/api/v1/exports")) == len(other.data_of("/api/v1/exports")) > 6
         writers = nodes.write(2, 60)
         editions, served = set(), 0
         while len(editions) < 3 or any(writer.poll() is None for writer in writers):

@@ -735,7 +735,8 @@ ROUTES: Final = (
         operation_id="listExports",
         tag="Registry",
         summary="List export files",
-        description="The whole registry as JSON Lines and CSV files, created in the background after changes.",
+        description="The whole registry as JSON Lines and CSV files, and its public tables as one SQLite file and as "
+        "CSV files, created in the background after changes.",
         schema="ExportList",
         answer=list_exports,
     ),

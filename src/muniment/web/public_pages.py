@@ -18,7 +18,7 @@ from muniment.web.requests import static_files
 from muniment.web.requests.errors import answered
 from muniment.web.views.manage import connecting_agents
 from muniment.web.views.overview import compare, frameworks, home, network, places
-from muniment.web.views.public import assessments, company_lists, feeds, lists, registry, search, site_pages
+from muniment.web.views.public import assessments, company_lists, data, feeds, lists, registry, search, site_pages
 from muniment.web.views.public.documents import moved_page
 
 READS: Final = frozenset({"GET", "HEAD"})
@@ -49,6 +49,7 @@ PUBLIC: Final = [
     path("search", search.search, name="search"),
     path("map", places.world_map, name="map"),
     path("compare", compare.compare, name="compare"),
+    path("data", data.data, name="data"),
     path("frameworks/<str:framework_id>", frameworks.framework, name="framework"),
     path("frameworks/<str:framework_id>/scores", assessments.of_framework),
     path("frameworks", lists.frameworks, name="frameworks"),

@@ -21,9 +21,12 @@ from muniment.store.exports import exports as exports_module
 from muniment.store.exports.exports import Exports, Stopped
 from muniment.store.exports.files import latest_name
 from muniment.store.reader import Reader
+from muniment.store.tables.form import Form
 from services.ports import wait_until
 
 SCHEMA = registry_schema("USD")
+FILES = 7 + len(Form(SCHEMA).tables) - 3
+"""Two of each kind, the tables, and a CSV of each table that is not of a kind."""
 
 
 @pytest.fixture
@@ -55,8 +58,8 @@ def test_files_hold_every_document_oldest_publication_first(exports):
     assert exports.files() == []
     assert exports.make() is True
     files = {file.name: file for file in exports.files()}
-    assert sorted(names_of(exports)) == [
-        f"{kind}.{form}" for kind in ("companies", "frameworks", "people") for form in ("csv", "jsonl")
+    assert list(names_of(exports))[:6] == [
+        f"{kind}.{form}" for kind in ("companies", "people", "frameworks") for form in ("jsonl", "csv")
     ]
     lines = [json.loads(line) for line in text_of(exports, "companies.jsonl").splitlines()]
     assert [line["company"]["id"] for line in lines] == ["company-1", "company-2"]
@@ -65,7 +68,46 @@ def test_files_hold_every_document_oldest_publication_first(exports):
     for name, file in files.items():
         content = exports.find(name).path.read_bytes()
         assert (file.size_bytes, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
-        assert file.rows == (2 if name.startswith("companies") else 1)
+        if name in list(files)[:6]:
+            assert file.rows == (2 if name.startswith("companies") else 1)
+
+
+def test_the_tables_are_one_file_of_the_same_edition_and_each_list_is_a_csv(exports, publisher, tmp_path):
+    publisher.publish(company(3, name="=run()", themes=["a", "=b"]))
+    publisher.unlist("company", "company-2")
+    exports.make()
+    file = next(file for file in exports.files() if file.name.startswith("tables-"))
+    whole = tmp_path / "copy.sqlite"
+    whole.write_bytes(gzip.decompress(exports.find("tables-latest.sqlite.gz").path.read_bytes()))
+    with closing(sqlite3.connect(whole)) as copy:
+        assert copy.execute("SELECT edition FROM _followed").fetchone() == (file.edition,)
+        assert copy.execute("SELECT slug, name FROM companies ORDER BY slug").fetchall() == [
+            ("company-1", "=cmd()"),
+            ("company-3", "=run()"),
+        ]
+        assert copy.execute("SELECT max(sequence) FROM changes").fetchone() == (file.edition,)
+        assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        names = [name for (name,) in copy.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        own = [name for name in names if not name.startswith(("_", "sqlite"))]
+        counts = [copy.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in own]
+    assert "company-2" not in text_of(exports, "themes.csv")
+    assert file.rows == sum(counts)
+    themes = list(csv.DictReader(io.StringIO(text_of(exports, "themes.csv"))))
+    assert [(row["company"], row["ordinal"], row["theme"]) for row in themes if row["company"] == "company-3"] == [
+        ("company-3", "1", "a"),
+        ("company-3", "2", "'=b"),
+    ]
+    assert {"positions.csv", "proposals.csv", "holders.csv", "changes.csv"} < set(names_of(exports))
+    assert not list((tmp_path / "exports").glob("*.part"))
+
+
+def test_two_nodes_write_the_same_tables(publisher, tmp_path):
+    made = []
+    for node in ("one", "two"):
+        exports = Exports(tmp_path / node, tmp_path / "muniment.sqlite3", SCHEMA)
+        exports.make()
+        made.append([file.name for file in exports.files()])
+    assert made[0] == made[1]
 
 
 def test_files_have_the_addresses_of_pictures_and_are_made_again_for_another_url(publisher, tmp_path):
@@ -139,7 +181,7 @@ def test_files_with_an_erased_person_are_withheld_at_once_then_deleted_and_repla
     assert made.find(first) is None
     assert made.find(second) is None
     made.start()
-    wait_until(lambda: len(made.files()) == 6, within_s=60, what="the files of the new edition")
+    wait_until(lambda: len(made.files()) == FILES, within_s=60, what="the files of the new edition")
     names = sorted(path.name for path in (tmp_path / "exports").glob("people-*"))
     assert names == sorted(name for name in names_of(made).values() if name.startswith("people"))
     assert not {first, second} & set(names)
@@ -167,7 +209,7 @@ def test_the_files_of_a_new_node_are_made_soon_after_it_is_built(tmp_path, monke
         own.execute("BEGIN IMMEDIATE")
         published.clear(own, epoch="built", edition=7)
         own.execute("COMMIT")
-        wait_until(lambda: len(made.files()) == 6, within_s=60, what="the making of files")
+        wait_until(lambda: len(made.files()) == FILES, within_s=60, what="the making of files")
     made.close()
 
 
@@ -176,7 +218,7 @@ def test_a_registry_that_is_loaded_after_the_start_has_files_soon(tmp_path, monk
     publisher = Publisher(tmp_path / "muniment.sqlite3")
     made = Exports(tmp_path / "exports", tmp_path / "muniment.sqlite3", SCHEMA, interval_s=3600)
     made.start()
-    wait_until(lambda: len(made.files()) == 6, within_s=60, what="the files of the empty registry")
+    wait_until(lambda: len(made.files()) == FILES, within_s=60, what="the files of the empty registry")
     publisher.publish(company(1), person(1), company(2))
     wait_until(lambda: made.files()[0].edition == 3, within_s=60, what="the files of the loaded registry")
     assert {latest_name(file.name): file.rows for file in made.files()}["companies-latest.jsonl.gz"] == 2
@@ -191,7 +233,7 @@ def test_the_first_rows_of_a_registry_that_was_set_up_before_have_files_soon(tmp
     publisher.unlist("company", company(1).key)
     made = Exports(tmp_path / "exports", tmp_path / "muniment.sqlite3", SCHEMA, interval_s=3600)
     made.start()
-    wait_until(lambda: len(made.files()) == 6, within_s=60, what="the files of the empty registry")
+    wait_until(lambda: len(made.files()) == FILES, within_s=60, what="the files of the empty registry")
     publisher.publish(company(2))
     wait_until(lambda: any(file.rows for file in made.files()), within_s=60, what="the files of the first import")
     made.close()
@@ -203,7 +245,7 @@ def test_an_empty_list_of_export_files_is_rebuilt(exports, tmp_path):
     (tmp_path / "exports" / "manifest.json").write_bytes(b"")
     assert exports.files() == []
     assert exports.make() is True
-    assert len(exports.files()) == 6
+    assert len(exports.files()) == FILES
 
 
 @pytest.mark.parametrize(
@@ -219,7 +261,7 @@ def test_the_listed_address_leads_to_the_file(exports, publisher, tmp_path):
     exports.make()
     client = Client(Api(reader, Config({}, data=tmp_path), SCHEMA))
     listed = client.ask("/api/v1/exports").json["data"]
-    assert len(listed) == 6
+    assert len(listed) == FILES
     for entry in listed:
         assert set(entry) == {"name", "url", "latestUrl", "rows", "bytes", "sha256", "edition", "at"}
         answer = client.ask(entry["url"])

@@ -14,7 +14,8 @@ from muniment.store.exports.exports import Stopped
 from muniment.store.reader import Reader
 from muniment.store.tables import following
 from muniment.store.tables.comparing import compare, count
-from muniment.store.tables.following import Tables, followed, make_again
+from muniment.store.tables.copying import followed
+from muniment.store.tables.following import Tables, make_again
 
 ADDRESS = {"address_1": "Quay 1", "address_2": None, "city": "Lisbon", "state": None, "zip": "0100", "country": "PT"}
 WHOLE = {

@@ -2,7 +2,7 @@
 Whole-registry exports, made in the background from the published file and named by its edition.
 
 JSON Lines files hold the responses of the detail endpoints, which ``muniment import`` reads; CSV files hold the list
-fields. Both start with the oldest publication.
+fields. Both start with the oldest publication. The public tables are a SQLite file, and CSV files of their own.
 """
 
 import fcntl
@@ -288,6 +288,7 @@ class Exports:
                     for kind in NAMES
                     for form in ("jsonl", "csv")
                 ]
+                made += self._writer.write_tables(connection, edition=edition, epoch=epoch, at=at)
             if self._shared is not None:
                 self._shared.put(made, self._folder)
             self._keep(made, former)

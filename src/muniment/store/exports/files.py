@@ -9,8 +9,10 @@ import msgspec
 MANIFEST: Final = "manifest.json"
 """The list of the files, with their digests."""
 NAMES: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
-NAME: Final = re.compile(r"(?:companies|people|frameworks)-(\d{1,19})(?:-[0-9a-f]{8})?\.(?:jsonl|csv)\.gz")
-LATEST: Final = re.compile(r"(companies|people|frameworks)-latest\.(jsonl|csv)\.gz")
+TABLES: Final = "tables"
+"""The name of the file with all public tables; each table that is not of a kind has a CSV of its name beside it."""
+NAME: Final = re.compile(r"[a-z][a-z0-9_]*-(\d{1,19})(?:-[0-9a-f]{8})?\.(?:jsonl|csv|sqlite)\.gz")
+LATEST: Final = re.compile(r"[a-z][a-z0-9_]*-latest\.(?:jsonl|csv|sqlite)\.gz")
 _VERSION: Final = re.compile(r"-\d+(?:-[0-9a-f]{8})?\.")
 
 
@@ -48,9 +50,9 @@ class FoundFile(NamedTuple):
     is_latest: bool
 
 
-def file_name(kind: str, form: str, edition: int, sha256: str) -> str:
+def file_name(name: str, form: str, edition: int, sha256: str) -> str:
     """Return a name that belongs to one content: editions are counted again after a restore."""
-    return f"{NAMES[kind]}-{edition}-{sha256[:8]}.{form}.gz"
+    return f"{name}-{edition}-{sha256[:8]}.{form}.gz"
 
 
 def latest_name(name: str) -> str:

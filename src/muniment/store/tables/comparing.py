@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from muniment.store import published
-from muniment.store.tables.following import FEED, followed
+from muniment.store.tables.copying import FEED, followed
 from muniment.store.tables.form import CHANGES, Form, Row, Table
 from muniment.store.verifying.sqlite_file import open_to_read
 

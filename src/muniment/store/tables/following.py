@@ -16,22 +16,33 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
-from muniment.kernel.http.representations import digest
 from muniment.schema.objects import Schema
 from muniment.store.cache import release_free_memory
 from muniment.store.database import erasure
-from muniment.store.database.faults import DamagedDocument, damages_read, is_damage
+from muniment.store.database.faults import DamagedDocument, is_damage
 from muniment.store.database.handles import open_counted
 from muniment.store.database.reading import open_for_reading
 from muniment.store.exports.exports import Stopped
 from muniment.store.published_document import KINDS
 from muniment.store.reader import PublishedFile
-from muniment.store.snapshot_state import SnapshotState
-from muniment.store.tables.form import CHANGES, Form, Row
+from muniment.store.tables.copying import (
+    AT_ONCE,
+    FOLLOWED,
+    SOME,
+    Followed,
+    OtherFeed,
+    Unwritten,
+    changes_after,
+    create,
+    followed,
+    insert,
+    read,
+)
+from muniment.store.tables.form import CHANGES, Form
 
 log = logging.getLogger(__name__)
 
@@ -39,44 +50,13 @@ LOOK_S: Final = 0.2
 """Seconds between two looks for a new edition, which the reader has in memory."""
 LONGEST_PAUSE_S: Final = 10.0
 """Maximum pause after failures, such as a full disk; pauses double."""
-AT_ONCE: Final = 200
-"""Documents, or changes, between two pauses."""
 BREATH_S: Final = 0.01
 """Such a pause: tables that are made again take a fifth of a core instead of a whole one, beside the requests."""
-_FOLLOWED: Final = """CREATE TABLE IF NOT EXISTS _followed (
-    id INTEGER PRIMARY KEY CHECK (id = 1), edition INTEGER NOT NULL, epoch TEXT NOT NULL, form TEXT NOT NULL,
-    erased INTEGER NOT NULL) STRICT"""
-_SOME: Final = "SELECT id, key FROM published_document WHERE kind = ? AND id > ? ORDER BY id LIMIT ?"
-_CHOSEN: Final = "WHERE kind = ? AND key IN (SELECT value FROM json_each(?))"
-_BODIES: Final = f"SELECT key, body, etag FROM published_document {_CHOSEN}"
-_TIMES: Final = f"SELECT key, min(at) FROM published_change {_CHOSEN} GROUP BY key"
-FEED: Final = (
-    "SELECT sequence, kind, key, change, at, fields FROM published_change WHERE sequence > ? ORDER BY sequence LIMIT ?"
-)
 _PEOPLE: Final = "SELECT slug FROM people WHERE slug > ? ORDER BY slug LIMIT ?"
 _GONE: Final = (
     "SELECT value FROM json_each(?) WHERE NOT EXISTS"
     " (SELECT 1 FROM published_document WHERE kind = 'person' AND key = value)"
 )
-_Change = tuple[int, str, str, str, str, str | None]
-
-
-class _OtherFeed(Exception):  # noqa: N818 - a state
-    """The feed was replaced, or does not reach back to the tables."""
-
-
-class Followed(NamedTuple):
-    """
-    The place of the tables in the feed.
-
-    Args:
-        erased: the latest change that tells of an erased person.
-    """
-
-    edition: int
-    epoch: str
-    form: str
-    erased: int = 0
 
 
 class Tables:
@@ -91,6 +71,8 @@ class Tables:
         """The descriptor of the lock that makes this process the writer."""
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._counted: tuple[Followed, dict[str, int]] | None = None
+        """The last count: it reads every page of the file, and is asked for by each visitor of the data page."""
         self.rebuilds = 0
 
     def use(self, schema: Schema) -> None:
@@ -118,7 +100,7 @@ class Tables:
                 self.follow()
             except Stopped:
                 return
-            except (OSError, sqlite3.Error, DamagedDocument, _OtherFeed) as error:
+            except (OSError, sqlite3.Error, DamagedDocument, OtherFeed) as error:
                 if not is_failing:
                     log.warning("the tables stay at their edition for now: %s", error)
                 is_failing, pause_s = True, min(2 * pause_s, LONGEST_PAUSE_S)
@@ -145,7 +127,7 @@ class Tables:
         if held is not None and held[:3] == there[:3]:
             return False
         if held is not None and held[1:3] == there[1:3]:
-            with contextlib.suppress(_OtherFeed):
+            with contextlib.suppress(OtherFeed):
                 self._move(own, held, form)
                 return True
         self._rebuild(own, form)
@@ -160,9 +142,11 @@ class Tables:
             held = followed(own)
             if held is None:
                 return None
-            names = own.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-            counts = {name: own.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for (name,) in names}
-        return held, counts
+            if self._counted is None or self._counted[0] != held:
+                names = own.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+                counts = {name: own.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for (name,) in names}
+                self._counted = (held, counts)
+            return self._counted
 
     def _is_writer(self) -> bool:
         """Return whether this process writes the tables, as one of those that share the folder."""
@@ -216,7 +200,7 @@ class Tables:
         with self._published.snapshot() as (source, state):
             began = Followed(state.edition, state.epoch, form.id, erasure.latest(source))
         with _transaction(own):
-            _create(own, form)
+            create(own, form)
             self._copy_changes(own, began)
             for kind in KINDS:
                 self._copy_documents(own, kind, form)
@@ -232,12 +216,12 @@ class Tables:
         number = 0
         while True:
             with self._published.snapshot() as (source, _):
-                found = source.execute(_SOME, (kind, number, AT_ONCE)).fetchall()
-                documents = _read(source, kind, [key for _, key in found])
+                found = source.execute(SOME, (kind, number, AT_ONCE)).fetchall()
+                documents = read(source, kind, [key for _, key in found])
             if not found:
                 return
             number = found[-1][0]
-            _insert(own, form, kind, documents)
+            insert(own, form, kind, documents)
             self._breathe()
 
     def _copy_changes(self, own: sqlite3.Connection, there: Followed) -> None:
@@ -247,7 +231,7 @@ class Tables:
         after = there.edition if oldest is None else oldest - 1
         while after < there.edition:
             with self._published.snapshot() as (source, state):
-                rows = _changes_after(source, state, there, after, AT_ONCE)
+                rows = changes_after(source, state, there, after, AT_ONCE)
             own.executemany(CHANGES.insert, rows)
             after = rows[-1][0]
             self._breathe()
@@ -256,18 +240,18 @@ class Tables:
         """Apply the changes after *held* until the tables are level with the published documents."""
         after = held.edition
         while True:
-            read: list[tuple[str, list[_Unwritten]]] = []
+            documents_of: list[tuple[str, list[Unwritten]]] = []
             with self._published.snapshot() as (source, state):
                 now = held._replace(edition=state.edition, erased=erasure.latest(source))
-                rows = _changes_after(source, state, held, after, AT_ONCE)
+                rows = changes_after(source, state, held, after, AT_ONCE)
                 for kind in KINDS:
                     keys = dict.fromkeys([key for _, of, key, *_ in rows if of == kind])
-                    read.append((kind, _read(source, kind, [*keys])))
+                    documents_of.append((kind, read(source, kind, [*keys])))
             own.executemany(CHANGES.insert, rows)
-            for changed_kind, documents in read:
+            for changed_kind, documents in documents_of:
                 for table in form.of_kind[changed_kind]:
                     own.executemany(table.delete, [(each.key,) for each in documents])
-                _insert(own, form, changed_kind, documents)
+                insert(own, form, changed_kind, documents)
             after = rows[-1][0] if rows else after
             if after == now.edition:
                 break
@@ -297,12 +281,6 @@ class Tables:
             raise Stopped
 
 
-def followed(connection: sqlite3.Connection) -> Followed | None:
-    """Return the place of the tables in the feed; None if they have not been made yet."""
-    row = connection.execute("SELECT edition, epoch, form, erased FROM _followed").fetchone()
-    return None if row is None else Followed(*row)
-
-
 def make_again(path: Path) -> None:
     """Have the tables made again: their follower finds them without a place in the feed."""
     with contextlib.closing(open_counted(path, isolation_level=None, timeout=20)) as own:
@@ -322,7 +300,7 @@ def _open(path: Path) -> sqlite3.Connection:
         own.execute("PRAGMA secure_delete=ON")
         # A crash loses nothing that the published documents do not have.
         own.execute("PRAGMA synchronous=NORMAL")
-        own.execute(_FOLLOWED)
+        own.execute(FOLLOWED)
     except BaseException:
         own.close()
         raise
@@ -338,70 +316,3 @@ def _transaction(own: sqlite3.Connection) -> Iterator[None]:
         own.execute("ROLLBACK")
         raise
     own.execute("COMMIT")
-
-
-def _create(own: sqlite3.Connection, form: Form) -> None:
-    """Create the tables of a form, without those of a former one."""
-    names = own.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'").fetchall()
-    for (name,) in names:
-        if name != "_followed":
-            own.execute(f'DROP TABLE "{name}"')
-    for table in form.tables:
-        for statement in table.statements:
-            own.execute(statement)
-
-
-class _Unwritten(NamedTuple):
-    """A document to be written; without a body, it is not published any more."""
-
-    key: str
-    body: bytes | None
-    first_change: str | None
-
-
-def _read(source: sqlite3.Connection, kind: str, keys: list[str]) -> list[_Unwritten]:
-    """
-    Read documents, and when they changed first.
-
-    Raises:
-        DamagedDocument: one of them does not have its digest.
-    """
-    if not keys:
-        return []
-    chosen = msgspec.json.encode(keys).decode()
-    bodies = {}
-    for key, body, etag in source.execute(_BODIES, (kind, chosen)):
-        if not isinstance(body, bytes) or digest(body) != etag:
-            raise damages_read.document(kind, key)
-        bodies[key] = body
-    first_changes = dict(source.execute(_TIMES, (kind, chosen)).fetchall())
-    return [_Unwritten(key, bodies.get(key), first_changes.get(key)) for key in keys]
-
-
-def _changes_after(
-    source: sqlite3.Connection, state: SnapshotState, held: Followed, after: int, limit: int
-) -> list[_Change]:
-    """
-    Return the next changes after a number.
-
-    Raises:
-        _OtherFeed: the feed is another one than that of *held*, or no longer goes back that far.
-    """
-    rows: list[_Change] = source.execute(FEED, (after, limit)).fetchall()
-    is_other = state.epoch != held.epoch or state.edition < after
-    if is_other or (state.edition > after and (not rows or rows[0][0] != after + 1)):
-        raise _OtherFeed("the change feed does not continue the tables")
-    return rows
-
-
-def _insert(own: sqlite3.Connection, form: Form, kind: str, documents: list[_Unwritten]) -> None:
-    """Insert the rows of documents."""
-    tables = form.of_kind[kind]
-    rows: list[list[Row]] = [[] for _ in tables]
-    for key, body, first_change in documents:
-        if body is not None:
-            for of_table, found in zip(rows, form.rows(kind, key, body, first_change), strict=True):
-                of_table.extend(found)
-    for table, of_table in zip(tables, rows, strict=True):
-        if of_table:
-            own.executemany(table.insert, of_table)

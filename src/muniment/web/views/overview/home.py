@@ -289,7 +289,11 @@ def profile_of_registry(name: str, base: str, modified_at: str) -> JSONObject:
     """Describe the registry as a data set in the schema.org vocabulary."""
     declared = applied.current().registry
     licence = declared.licence_url or declared.licence
-    formats = (("companies-latest.jsonl.gz", "application/jsonl"), ("companies-latest.csv.gz", "text/csv"))
+    formats = (
+        ("companies-latest.jsonl.gz", "application/jsonl"),
+        ("companies-latest.csv.gz", "text/csv"),
+        ("tables-latest.sqlite.gz", "application/vnd.sqlite3"),
+    )
     return {
         "@context": "https://schema.org",
         "@type": "Dataset",

@@ -1,0 +1,156 @@
+"""The data page: what can be downloaded, the public tables, and how to query, cite and follow them."""
+
+import functools
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+
+from muniment import config
+from muniment.declared_fields import instance_schema
+from muniment.registry_toml import applied
+from muniment.store.exports.exports import Exports
+from muniment.store.exports.files import NAMES, TABLES, ExportFile, latest_name
+from muniment.store.reader import Reader
+from muniment.store.tables import FILE_NAME
+from muniment.store.tables.following import Tables
+from muniment.store.tables.form import Column
+from muniment.web.context import address
+from muniment.web.lists.search import joined
+from muniment.web.presenters.company import day_or_text
+from muniment.web.requests.page_cache import once_if, published, reader
+from muniment.web.views.overview.home import profile_of_registry
+from muniment.web.views.public.registry import json_for_script
+
+_FORMS: Final = {"jsonl": "JSON Lines", "csv": "CSV", "sqlite": "SQLite"}
+QUERY: Final = "/api/v1/query"
+ROWS_OF_EXAMPLE: Final = 100
+
+
+class Download(NamedTuple):
+    """A file to download, under the address that stays."""
+
+    form: str
+    address: str
+    size_bytes: int
+    rows: int
+    at: str
+
+
+class Content(NamedTuple):
+    """What can be downloaded of one kind."""
+
+    label: str
+    rows: int
+    files: list[Download]
+
+
+class ShownTable(NamedTuple):
+    """
+    A public table.
+
+    Args:
+        csv: None while there is none.
+        statement: the address of its first rows.
+    """
+
+    name: str
+    help: str
+    rows: int
+    columns: tuple[Column, ...]
+    csv: Download | None
+    statement: str
+
+
+@functools.lru_cache(maxsize=1)
+def exports_of(source: Reader) -> Exports:
+    """Return the list of the export files that this node serves; its server writes them."""
+    settings = config.current()
+    return Exports(
+        source.path.with_name("exports"),
+        source.path,
+        instance_schema(settings),
+        base_url=settings.base_url,
+        oldest=source.erased,
+        chain_after=source.chain_after,
+    )
+
+
+@functools.lru_cache(maxsize=2)
+def tables_of(source: Reader, number: int) -> Tables:  # noqa: ARG001 - another schema
+    """Return the tables of this node, with the declared fields of the settings *number*; its server writes them."""
+    return Tables(source.path.with_name(FILE_NAME), source, instance_schema(config.current()))
+
+
+@published()
+def data(request: HttpRequest) -> HttpResponse:
+    """Show what can be downloaded, and the public tables."""
+    source, base, name = reader(), address(request), applied.registry_name()
+    files = exports_of(source).files()
+    tables = shown_tables(source, files)
+    at = max((file.at for file in files), default="")
+    context = {
+        "page_title": gettext("Data"),
+        "room": "data",
+        "canonical": f"{base}/data",
+        "edition": files[0].edition if files else source.edition,
+        "made_at": at,
+        "is_off": not config.current().exports_interval_s,
+        "contents": contents(files),
+        "tables": tables,
+        "citation": citation(name, base, source),
+        "json_ld": json_for_script(profile_of_registry(name, base, source.modified_at)),
+    }
+    # Files appear without a new edition.
+    return once_if(is_lacking=True, response=TemplateResponse(request, "data/home.html", context))
+
+
+def contents(files: Iterable[ExportFile]) -> list[Content]:
+    """Return what can be downloaded of each kind, and all tables in one file."""
+    labels = {
+        NAMES["company"]: gettext("Companies"),
+        NAMES["person"]: gettext("People"),
+        NAMES["framework"]: gettext("Frameworks"),
+        TABLES: gettext("All tables in one file"),
+    }
+    found: dict[str, list[Download]] = {name: [] for name in labels}
+    for file in files:
+        name = _name_of(file)
+        if name in found:
+            found[name].append(_download(file))
+    return [Content(labels[name], each[0].rows, each) for name, each in found.items() if each]
+
+
+def shown_tables(source: Reader, files: Iterable[ExportFile]) -> list[ShownTable]:
+    """Return the public tables with the numbers of their rows; none while they are being made."""
+    tables = tables_of(source, applied.applied().number)
+    counted = tables.counts()
+    if counted is None:
+        return []
+    _, counts = counted
+    csvs = {_name_of(file): _download(file) for file in files if file.name.endswith(".csv.gz")}
+    shown = []
+    for table in tables.form.tables:
+        statement = joined(QUERY, [("sql", f"SELECT * FROM {table.name} LIMIT {ROWS_OF_EXAMPLE}")])
+        rows = counts.get(table.name, 0)
+        shown.append(ShownTable(table.name, table.help, rows, table.columns, csvs.get(table.name), statement))
+    return shown
+
+
+def citation(name: str, base: str, source: Reader) -> str:
+    """Return how to cite the data: by edition and day, so that a reader finds what has changed since."""
+    parts = {"name": name, "edition": source.edition, "day": day_or_text(source.updated_at), "address": f"{base}/data"}
+    cited = gettext("%(name)s, edition %(edition)s of %(day)s, %(address)s") % parts
+    licence = applied.current().registry.licence
+    return f"{cited}, {licence}" if licence else cited
+
+
+def _name_of(file: ExportFile) -> str:
+    return file.name.partition("-")[0]
+
+
+def _download(file: ExportFile) -> Download:
+    form = _FORMS[file.name.split(".")[-2]]
+    return Download(form, f"/exports/{latest_name(file.name)}", file.size_bytes, file.rows, file.at)
