@@ -3,7 +3,7 @@
 from html import escape
 from typing import Final
 
-from markdown_it import MarkdownIt
+import pyromark
 
 from muniment.web.connecting.clients import clients
 from muniment.web.connecting.links import ConnectableServer
@@ -49,5 +49,5 @@ def as_html(page: str, name: str) -> str:
         ":root { color-scheme: light dark } "
         "body { font: 16px/1.5 system-ui, sans-serif; max-width: 45rem; margin: 2rem auto; padding: 0 1rem } "
         "pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: 0.75rem; border: 1px solid }"
-        f"</style></head><body>\n{MarkdownIt().render(page)}</body></html>\n"
+        f"</style></head><body>\n{pyromark.html(page)}</body></html>\n"
     )

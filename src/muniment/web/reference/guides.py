@@ -3,15 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from html import escape
+from html import escape, unescape
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
+import pyromark
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, gettext_lazy
-from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
-from markdown_it.token import Token
 
 BASE: Final = "https://registry.example"
 COMPANY: Final = "example-company"
@@ -47,24 +45,10 @@ class Sample(NamedTuple):
     code: str
 
 
-class _GuideRenderer(RendererHTML):
-    """Renders alternatives of a sample as tabs, and tables so that they scroll by themselves."""
-
-    def alternatives(self, tokens: Sequence[Token], idx: int, _options: Any, env: Any) -> str:
-        samples: list[Sample] = tokens[idx].meta["samples"]
-        env["tabs"] = env.get("tabs", 0) + 1
-        return tabs_html(f"sample-{env['tabs']}", samples)
-
-    def table_open(self, _tokens: Sequence[Token], _idx: int, _options: Any, _env: Any) -> str:
-        return f'<div class="scroll" role="group" aria-label="{escape(gettext("Table"))}" tabindex="0"><table>'
-
-    def table_close(self, _tokens: Sequence[Token], _idx: int, _options: Any, _env: Any) -> str:
-        return "</table></div>"
-
-
-_TITLE: Final = 3
-"""The tokens of the title, which the page shows as its own."""
-_parser: Final = MarkdownIt("commonmark", {"html": False}, renderer_cls=_GuideRenderer).enable(["table"])
+_SAMPLE: Final = re.compile(r"^```(\w+)\n(.*?)^```\n\n?", re.MULTILINE | re.DOTALL)
+_ROW: Final = re.compile(rf"(?:{_SAMPLE.pattern})+", _SAMPLE.flags)
+"""Alternatives of a sample, which a page shows as tabs."""
+_HEADING: Final = re.compile(r"<h2>(.*?)</h2>")
 
 
 @cache
@@ -75,7 +59,11 @@ def source(key: str) -> str:
 
 def samples(key: str) -> Iterator[Sample]:
     """Yield the samples of a guide."""
-    return (Sample(token.info, token.content) for token in _parser.parse(source(key)) if token.type == "fence")
+    return _samples(source(key))
+
+
+def _samples(text: str) -> Iterator[Sample]:
+    return (Sample(language, code) for language, code in _SAMPLE.findall(text))
 
 
 def filled(text: str, base: str, company: str) -> str:
@@ -85,25 +73,23 @@ def filled(text: str, base: str, company: str) -> str:
 
 def render(key: str, base: str, company: str) -> SafeString:
     """Render a guide for the instance at *base*, with the slug of one of its companies."""
-    tokens = list(_joined(_parser.parse(filled(source(key), base, company))))[_TITLE:]
-    html: str = _parser.renderer.render(tokens, _parser.options, {})
-    return mark_safe(html)  # noqa: S308 - ours, and the parser escapes HTML
+    _, _, text = filled(source(key), base, company).partition("\n")  # the page shows the title as its own
+    html, end = "", 0
+    for number, row in enumerate(_ROW.finditer(text), start=1):
+        html += _prose_html(text[end : row.start()]) + tabs_html(f"sample-{number}", list(_samples(row[0])))
+        end = row.end()
+    return mark_safe(html + _prose_html(text[end:]))  # noqa: S308 - ours
 
 
-def _joined(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Yield *tokens* with each row of samples as one token."""
-    row: Token | None = None
-    for token in tokens:
-        if token.type != "fence":
-            row = None
-            if token.type == "heading_open" and token.tag == "h2":
-                token.attrs["id"] = re.sub(r"\W+", "-", tokens[tokens.index(token) + 1].content.lower())
-            yield token
-        elif row is None:
-            row = Token("alternatives", "", 0, meta={"samples": [Sample(token.info, token.content)]})
-            yield row
-        else:
-            row.meta["samples"].append(Sample(token.info, token.content))
+def _prose_html(text: str) -> str:
+    html = pyromark.html(text, options=pyromark.Options.ENABLE_TABLES)
+    html = _HEADING.sub(lambda found: f'<h2 id="{_anchor(found[1])}">{found[1]}</h2>', html)
+    scroll = f'<div class="scroll" role="group" aria-label="{escape(gettext("Table"))}" tabindex="0"><table>'
+    return html.replace("<table>", scroll).replace("</table>", "</table></div>")
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"\W+", "-", unescape(re.sub(r"<[^>]*>", "", title)).lower())
 
 
 def tabs_html(name: str, shown: Sequence[Sample]) -> SafeString:
