@@ -13,7 +13,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate growth help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-memory bench-visibility bench-visits bench-limits bench-agents reference pictures screenshots lock audit dist messages
+.PHONY: mutate growth help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-memory bench-visibility bench-listeners bench-visits bench-limits bench-agents reference pictures screenshots lock audit dist messages
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -109,6 +109,9 @@ bench-memory: install ## measure memory under 30 minutes of mixed load
 
 bench-visibility: install services ## measure how soon a change shows in other processes and on other nodes
 	$(BIN)/python bench/visibility.py $(BENCH_FLAGS)
+
+bench-listeners: install ## measure thousands of listeners of the change feed on one process
+	$(BIN)/python bench/listeners.py $(BENCH_FLAGS)
 
 bench-visits: install services ## visit pages of a real registry in Chromium over slow networks
 	$(BIN)/python bench/visits.py $(BENCH_FLAGS)

@@ -10,8 +10,9 @@ from typing import Final
 from urllib.parse import quote
 
 from muniment.api import contract
+from muniment.api.changes import LiveChanges, Place, is_at_the_end, place_of
 from muniment.api.export_files import find_export, send_export, until_made
-from muniment.api.parameters import decode, read
+from muniment.api.parameters import V1, decode, read
 from muniment.api.responses import (
     ALLOW,
     QUICK_BYTES,
@@ -21,7 +22,18 @@ from muniment.api.responses import (
     preflight,
     send_response,
 )
-from muniment.api.routes import V1, Context, Result, Route, Values, answer_statement, list_exports, routes_of
+from muniment.api.routes import (
+    Context,
+    Result,
+    Route,
+    Values,
+    answer_statement,
+    list_changes,
+    list_exports,
+    routes_of,
+    stream_changes,
+    wanted_changes,
+)
 from muniment.api.statements import (
     answer_csv,
     answer_json,
@@ -80,6 +92,7 @@ class Api:
         tables_file = reader.path.with_name(FILE_NAME)
         self.tables = Tables(tables_file, reader, schema)
         self.reader = reader
+        self.live = LiveChanges(reader)
         self.cache = reader.answers
         self._config = config
         self.hits = self.misses = 0
@@ -152,7 +165,6 @@ class Api:
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
         method: str = scope["method"]
         raw_path = _raw_path(scope)
-        query: bytes = scope.get("query_string", b"")
         path = decode(raw_path)
         if path is None:
             raise NotFound("The path is not valid percent-encoded UTF-8.", f"For example: {V1}/companies")
@@ -172,10 +184,8 @@ class Api:
         headers = dict(scope["headers"])
         if page is not None:
             found: _Keyed | None = (shown, page.answer(self.context), True)
-        elif route is not None and route.answer is answer_statement:
-            found = await self._answer_statement(route, scope, receive, send)
         elif route is not None:
-            found = await self._answer(route, segment, raw_path, query)
+            found = await self._answer_route(route, segment, scope, receive, send)
         return None if found is None else await self._finished(found, headers, scope)
 
     async def _finished(self, found: "_Keyed", headers: dict[bytes, bytes], scope: Scope) -> Response | None:
@@ -254,6 +264,19 @@ class Api:
                 self.cache.put(key, cached, size_bytes=size_bytes, version=made.version, depends=made.depends)
         return key, cached, is_kept
 
+    async def _answer_route(
+        self, route: Route, segment: str, scope: Scope, receive: Receive, send: Send
+    ) -> "_Keyed | None":
+        """Return the answer of a route; None if it has been sent, or the client has gone."""
+        if route.answer is answer_statement:
+            return await self._answer_statement(route, scope, receive, send)
+        if route.answer is list_changes:
+            return await self._list_changes(route, scope, receive)
+        if route.answer is stream_changes:
+            await self._stream_changes(route, scope, receive, send)
+            return None
+        return await self._answer(route, segment, _raw_path(scope), scope.get("query_string", b""))
+
     async def _answer_statement(self, route: Route, scope: Scope, receive: Receive, send: Send) -> "_Keyed | None":
         """Return the answer to a statement, as :meth:`_answer`; None if it has been sent, or the client has gone."""
         raw_path, query = _raw_path(scope), scope.get("query_string", b"")
@@ -278,6 +301,32 @@ class Api:
             size_bytes = len(answer.body) + size_of(key)
             self.cache.put(key, answer, size_bytes=size_bytes, version=version, depends=(("*", "*"),))
         return key, answer, False
+
+    async def _stream_changes(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
+        values, _ = read(route.by_name, scope.get("query_string", b""), route.path)
+        last_id = dict(scope["headers"]).get(b"last-event-id")
+        if last_id:
+            begin: Place | None = place_of(last_id.decode("latin-1"))
+        elif values["after"] is not None:
+            begin = Place(values["after"], values["chain"])
+        else:
+            begin = None
+        await self.live.stream(wanted_changes(values), begin, scope, receive, send)
+
+    async def _list_changes(self, route: Route, scope: Scope, receive: Receive) -> "_Keyed":
+        """Return the changes as :meth:`_answer`, after waiting for one if the client wants that."""
+        raw_path, query = _raw_path(scope), scope.get("query_string", b"")
+        values, _ = read(route.by_name, query, route.path)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + (values["waitSeconds"] or 0)
+        while True:
+            move = self.live.next_move  # before reading, so that none is missed
+            found = await self._answer(route, "", raw_path, query)
+            left_s = deadline - loop.time()
+            if left_s <= 0 or not is_at_the_end(found[1].body):
+                return found
+            if not await self.live.until(move, scope, receive, left_s):
+                return found
 
     async def _read(self, route: Route, segment: str, values: Values, canonical: object) -> Result:
         """Run the route: on the loop if it is quick, otherwise in the pool; equal concurrent queries run once."""

@@ -155,8 +155,13 @@ def _error(description: str, example: str, *headers: str) -> Part:
 def _operation(route: Route, example: Any) -> Part:
     own = ("Deprecation", "Sunset") if route.deprecation else ()
     envelope = ENVELOPES.get(route.schema) or _TABLES[route.schema]
-    pages = ("Link",) if "pagination" in envelope["properties"] else ()
+    pages = ("Link",) if "pagination" in envelope.get("properties", ()) else ()
     content: Part = {"application/json": {"schema": ref(route.schema), "example": example}}
+    kept: tuple[str, ...] = _CACHED
+    conditions = _CONDITIONS
+    if route.schema == "ChangeStream":
+        content = {"text/event-stream": {"schema": ref(route.schema), "example": example}}
+        kept, conditions = (), (_LAST_EVENT_ID,)
     cut: tuple[str, ...] = ()
     if FORMAT in route.parameters:
         content["text/csv"] = {"schema": TEXT, "example": "companies\r\n60\r\n"}
@@ -164,10 +169,10 @@ def _operation(route: Route, example: Any) -> Part:
     responses: Part = {
         "200": {
             "description": "Success.",
-            "headers": _headers(*_ALWAYS, *_CACHED, *pages, *cut, *own),
+            "headers": _headers(*_ALWAYS, *kept, *pages, *cut, *own),
             "content": content,
         },
-        "304": _response("NotModified"),
+        **({"304": _response("NotModified")} if kept else {}),
         **({"400": _response("BadRequest")} if route.parameters else {}),
         **({"404": _response("NotFound")} if route.missing else {}),
         "405": _response("MethodNotAllowed"),
@@ -180,11 +185,18 @@ def _operation(route: Route, example: Any) -> Part:
         "summary": route.summary,
         "description": route.description,
         **({"deprecated": True} if route.deprecation else {}),
-        "parameters": [*_segment(route), *map(_parameter, route.parameters), *_CONDITIONS],
+        "parameters": [*_segment(route), *map(_parameter, route.parameters), *conditions],
         "responses": responses,
     }
 
 
+_LAST_EVENT_ID: Final[Part] = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "description": "The id of the last event that the client has: the stream continues after it.",
+    "schema": {"type": "string", "pattern": "^[0-9]{1,15}(-[0-9a-f]{64})?$"},
+    "example": "7",
+}
 _CONDITIONS: Final[tuple[Part, ...]] = (
     {
         "name": "If-None-Match",
@@ -366,8 +378,14 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
                 "The changed members of an updated company (its parts included), person or framework.",
             ),
             "chain": _described(CHAIN, "A hash over the feed up to this change; for the next `chain`."),
+            "document": {
+                "type": ["object", "null"],
+                "additionalProperties": True,
+                "description": "With include=document, the document as it is published now; null if it is not.",
+            },
         },
         "fields",
+        "document",
     ),
     "Export": _open_object(
         {
@@ -434,6 +452,11 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
         "feedId",
         "head",
     ),
+    "ChangeStream": {
+        "type": "string",
+        "description": "Server-sent events named `change`. The id of an event is the `sequence` of its change, a "
+        "hyphen and its `chain`; its data is a `Change`.",
+    },
     "ExportList": {
         **_list_of("Export"),
         "properties": {
@@ -506,6 +529,7 @@ def examples(schema: Schema) -> JSONObject:
             "feedId": "9f1c2ab34d5e6f70",
             "head": 7,
         },
+        "ChangeStream": _EVENT.format(**_CHANGE, data=msgspec.json.encode(_CHANGE).decode()),
         "ExportList": {"data": [_EXPORT]},
         "TableList": {"data": [_TABLE], "edition": 7},
         "QueryResult": {"data": [{"companies": 1}], "columns": ["companies"], "truncated": None, "edition": 7},
@@ -538,6 +562,7 @@ _CHANGE: Final = {
     "fields": ["treasury", "positions"],
     "chain": "5e" * 32,
 }
+_EVENT: Final = "id: {sequence}-{chain}\nevent: change\ndata: {data}\n\n"
 _EXPORT: Final = {
     "name": "companies-7-9f86d081.jsonl.gz",
     "url": "https://registry.example/exports/companies-7-9f86d081.jsonl.gz",

@@ -5,8 +5,8 @@ from concurrent.futures import Executor
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Final
 
+from muniment.api.parameters import V1
 from muniment.api.responses import EXPOSED
-from muniment.api.routes import V1
 from muniment.kernel.asgi import Header, Receive, Scope, Send
 from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.wire import parse_timestamp

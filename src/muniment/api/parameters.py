@@ -18,6 +18,7 @@ from muniment.schema.objects import registry_schema
 from muniment.store.queries import ListQuery
 from muniment.store.search.everything import COLLECTIONS
 
+V1: Final = "/api/v1"
 MAX_DIGITS: Final = 15
 """Numbers of this many digits are exact in every client."""
 MAX_TEXT_CHARACTERS: Final = 200

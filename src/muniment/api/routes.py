@@ -17,9 +17,18 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from muniment.api.changes import (
+    MAX_DOCUMENT_BYTES,
+    MAX_LISTENERS_PER_ADDRESS,
+    Place,
+    Wanted,
+    entries_of,
+    read_changes,
+)
 from muniment.api.parameters import (
     LISTINGS,
     MAX_IDS,
+    V1,
     Parameter,
     counted,
     criterion,
@@ -44,7 +53,7 @@ from muniment.schema.objects import Schema
 from muniment.store.cache import Dependency
 from muniment.store.exports.exports import Exports
 from muniment.store.exports.files import ExportFile, latest_name
-from muniment.store.published import FeedAheadError, FeedDivergedError, FeedGapError
+from muniment.store.published import WantedChanges
 from muniment.store.published_document import KINDS
 from muniment.store.queries import CursorError, ListQuery
 from muniment.store.reader import Found, ListPage, Reader
@@ -53,7 +62,6 @@ from muniment.store.search.everything import COLLECTIONS
 from muniment.store.tables.following import Tables
 from muniment.store.tables.statements import MAX_CSV_ROWS, MAX_ROWS, TablesMissing
 
-V1: Final = "/api/v1"
 SEARCH_LIMIT: Final = 8
 """Results of each kind, unless the request says how many."""
 
@@ -337,53 +345,35 @@ def list_scores(context: Context, key: str, values: Values, headers: bytes) -> R
     return _result(body, found.modified_at, headers, found.version, ("framework", key), ("company", "*"))
 
 
-def list_changes(context: Context, path: str, values: Values, headers: bytes) -> Result:
+def list_changes(context: Context, _path: str, values: Values, headers: bytes) -> Result:
     """Return the changes after a sequence number."""
-    try:
-        found = context.reader.changes(values["after"] or 0, values["limit"] or 500, values["chain"])
-    except FeedGapError:
-        raise BadRequest(
-            f"after is {values['after'] or 0}; the feed no longer goes back that far.",
-            f"Download a full copy from {V1}/exports, then continue here after its edition: "
-            f"{path}?after={context.reader.edition}",
-        ) from None
-    except FeedAheadError:
-        raise BadRequest(
-            f"after is {values['after']}, but the feed's latest change is {context.reader.edition}: the number belongs "
-            "to another feed, for example before a restore.",
-            f"Download a full copy from {V1}/exports, then continue here after its edition. feedId changes whenever "
-            f"the numbers start over: {path}?after={context.reader.edition}",
-        ) from None
-    except FeedDivergedError:
-        raise BadRequest(
-            f"chain is not that of change {values['after'] or 0} here: the feed has another past since then, for "
-            "example after a restore or a failover.",
-            f"Download a full copy from {V1}/exports, then continue here after its edition, without chain: "
-            f"{path}?after={context.reader.edition}",
-        ) from None
-    rows = []
-    for row in found.rows:
-        entry: JSONObject = {
-            "sequence": row.sequence,
-            "kind": row.kind,
-            "id": row.key,
-            "change": row.change,
-            "at": row.at,
-        }
-        if row.fields is not None:
-            entry["fields"] = row.fields
-        entry["chain"] = row.chain
-        rows.append(entry)
+    place = Place(values["after"] or 0, values["chain"])
+    wanted = wanted_changes(values)
+    found = read_changes(context.reader, place, values["limit"] or 500, wanted.changes)
+    rows, last = entries_of(context.reader, found, has_documents=wanted.has_documents)
     body = msgspec.json.encode(
         {
             "data": rows,
-            "nextAfter": found.next_after,
-            "chain": found.chain,
+            "nextAfter": last.after,
+            "chain": last.chain,
             "feedId": found.feed_id,
             "head": found.edition,
         }
     )
-    return _result(body, found.modified_at, headers, found.version, ("*", "*"))
+    # What was waited for is asked again when the registry has changed.
+    depends = () if values["waitSeconds"] else (("*", "*"),)
+    return _result(body, found.modified_at, headers, found.version, *depends)
+
+
+def wanted_changes(values: Values) -> Wanted:
+    """Return which changes the parameters ask for."""
+    changes = WantedChanges(values["kind"] or (), values["ids"] or ())
+    return Wanted(changes, has_documents=values["include"] is not None)
+
+
+def stream_changes(context: Context, path: str, values: Values, headers: bytes) -> Result:
+    """Stand for the stream, which :class:`muniment.api.application.Api` sends."""
+    raise NotImplementedError
 
 
 def list_exports(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
@@ -454,6 +444,8 @@ def people_quick(context: Context, values: Values) -> bool:
 MAX_FIELDS: Final = 50
 MAX_PAGE_SIZE: Final = 100
 MAX_CHANGES: Final = 1000
+MAX_WAIT_S: Final = 55
+"""Proxies give a response up after a minute."""
 
 
 @dataclass(frozen=True)
@@ -531,6 +523,26 @@ IDS = words(
 )
 AFTER = whole_number("after", "The last sequence number that you have; 0 to start.", minimum=0, default=0)
 LIMIT = whole_number("limit", "The maximum number of changes.", minimum=1, maximum=MAX_CHANGES, default=500)
+CHANGED_KINDS: Final = some_of("kind", "Only changes of these kinds, separated by commas.", KINDS)
+CHANGED_IDS: Final = words(
+    "ids",
+    f"Only changes of these slugs, at most {MAX_IDS}, separated by commas. Write a comma in a slug as `\\,`.",
+    maximum=MAX_IDS,
+    example="blue-river-trust,harbour-dao",
+)
+INCLUDE: Final = one_of(
+    "include",
+    "With `document`, each change has the document as it is published now, in the form of its detail endpoint; null if "
+    f"it is not published any more. Documents over {MAX_DOCUMENT_BYTES >> 10} KB are left out.",
+    ("document",),
+)
+WAIT: Final = whole_number(
+    "waitSeconds",
+    "If there is no such change yet, wait for one so many seconds before the response.",
+    minimum=0,
+    maximum=MAX_WAIT_S,
+    default=0,
+)
 CHAIN: Final = hexadecimal(
     "chain",
     "The `chain` that you have for `after`. If the feed has another past by now, for example after a restore or a "
@@ -727,8 +739,23 @@ ROUTES: Final = (
         "An erased person is `unlisted` under the slug for 30 days, and then under a random id.",
         schema="ChangeList",
         answer=list_changes,
-        parameters=(AFTER, LIMIT, CHAIN),
+        parameters=(AFTER, LIMIT, CHAIN, CHANGED_KINDS, CHANGED_IDS, INCLUDE, WAIT),
         quick=changes_quick,
+    ),
+    Route(
+        path=f"{V1}/changes/stream",
+        operation_id="streamChanges",
+        tag="Registry",
+        summary="Follow changes live",
+        description="The same changes as server-sent events, within a second of their publication: events named "
+        "`change`, whose data is a member of `data` of `GET /api/v1/changes`. Browsers connect again by themselves and "
+        "send the id of the last event as `Last-Event-ID`, and so nothing is missed; other clients can begin with it, "
+        "or with `after` and `chain`. Without them, the stream begins with the next change. If the feed has another "
+        "past by now, the response is an error. Every 20 seconds comes an id without an event. The stream ends when "
+        f"the server restarts. An address can have {MAX_LISTENERS_PER_ADDRESS} streams.",
+        schema="ChangeStream",
+        answer=stream_changes,
+        parameters=(AFTER, CHAIN, CHANGED_KINDS, CHANGED_IDS, INCLUDE),
     ),
     Route(
         path=f"{V1}/exports",

@@ -343,6 +343,26 @@ class ChangeRow(NamedTuple):
     chain: str | None = None
 
 
+class WantedChanges(NamedTuple):
+    """
+    Which entries of the change feed are asked for.
+
+    Args:
+        kinds: only of these kinds; all if empty.
+        keys: only of documents with these keys; all if empty.
+    """
+
+    kinds: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+    def has(self, kind: str, key: str) -> bool:
+        """Return whether an entry of *kind* about *key* is one of them."""
+        return (not self.kinds or kind in self.kinds) and (not self.keys or key in self.keys)
+
+
+ALL_CHANGES: Final = WantedChanges()
+
+
 def change_rows(connection: sqlite3.Connection, condition: str, *parameters: str | int) -> list[ChangeRow]:
     """Return the entries of the feed that meet a condition, without their chain."""
     columns = "sequence, kind, key, change, at, fields"
@@ -367,9 +387,18 @@ def number_before(connection: sqlite3.Connection, at: str) -> int:
     return int(low)
 
 
-def chained_rows(connection: sqlite3.Connection, after: int, limit: int) -> list[ChangeRow]:
-    """Return at most *limit* entries after number *after*, with their chain."""
-    rows = change_rows(connection, "WHERE sequence > ? ORDER BY sequence LIMIT ?", after, limit)
+def chained_rows(
+    connection: sqlite3.Connection, after: int, limit: int, *, wanted: WantedChanges, until: int
+) -> list[ChangeRow]:
+    """Return at most *limit* of the *wanted* entries after number *after* up to *until*, with their chain."""
+    condition = "WHERE sequence > ? AND sequence <= ?"
+    parameters: list[str | int] = [after, until]
+    for column, values in (("kind", wanted.kinds), ("+key", wanted.keys)):
+        if values:
+            # "+" keeps SQLite from reading all entries of a document in order to sort them.
+            condition += f" AND {column} IN ({', '.join('?' * len(values))})"
+            parameters += values
+    rows = change_rows(connection, f"{condition} ORDER BY sequence LIMIT ?", *parameters, limit)
     if not rows:
         return rows
     first = chain.oldest(connection)

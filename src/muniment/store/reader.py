@@ -38,7 +38,15 @@ from muniment.store.lists import facets, scores
 from muniment.store.lists.facets import Counting, Documents, Facets, Suggestion
 from muniment.store.lists.finding import NOTHING
 from muniment.store.lists.positions import Positions, index_after, items_at, mark_of
-from muniment.store.published import UNBUILT, ChangeRow, Changes, chain_after, change_rows
+from muniment.store.published import (
+    ALL_CHANGES,
+    UNBUILT,
+    ChangeRow,
+    Changes,
+    WantedChanges,
+    chain_after,
+    change_rows,
+)
 from muniment.store.published_document import KINDS
 from muniment.store.queries import ListQuery, parse_cursor, selection
 from muniment.store.search.closest import Closest, guidance_of, keys_from, nearest_keys, unknown_keys
@@ -602,9 +610,9 @@ class Reader(PublishedFile):
         """Return whether the feed has reached number *after* with that chain, if one is given."""
         return after <= self.edition and (chain is None or self.chain_after(after) == chain)
 
-    def changes(self, after: int, limit: int, chain: str | None = None) -> Changes:
+    def changes(self, after: int, limit: int, chain: str | None = None, wanted: WantedChanges = ALL_CHANGES) -> Changes:
         """
-        Return at most *limit* changes after number *after*.
+        Return at most *limit* of the *wanted* changes after number *after*.
 
         Args:
             chain: what the feed said of that number, to refuse a feed with another past.
@@ -620,7 +628,7 @@ class Reader(PublishedFile):
             is_level = self._catch_up()
             self.refresh()
         with self.snapshot() as (connection, state):
-            return changes_after(connection, state, after, limit, chain, is_level=is_level)
+            return changes_after(connection, state, after, limit, chain, is_level=is_level, wanted=wanted)
 
     def erased(self) -> int:
         """Return the number of the latest change that tells of an erased person; 0 if there is none."""

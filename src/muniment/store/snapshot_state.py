@@ -7,10 +7,12 @@ from typing import Final, NamedTuple
 from muniment.store import published
 from muniment.store.cache import Dependency
 from muniment.store.published import (
+    ALL_CHANGES,
     Changes,
     FeedAheadError,
     FeedDivergedError,
     FeedGapError,
+    WantedChanges,
     chain_after,
     chained_rows,
     feed_of,
@@ -102,8 +104,19 @@ def touched(connection: sqlite3.Connection, former: SnapshotState, state: Snapsh
     return documents | {(kind, "*") for kind, _ in rows} | {("*", "*")}
 
 
+MAX_LOOKED_AT: Final = 10_000
+"""Entries of the feed that one request looks at for those that it wants."""
+
+
 def changes_after(
-    connection: sqlite3.Connection, state: SnapshotState, after: int, limit: int, chain: str | None, *, is_level: bool
+    connection: sqlite3.Connection,
+    state: SnapshotState,
+    after: int,
+    limit: int,
+    chain: str | None,
+    *,
+    is_level: bool,
+    wanted: WantedChanges = ALL_CHANGES,
 ) -> Changes:
     """Return changes as :meth:`muniment.store.reader.Reader.changes`; *is_level*: the source has no later ones."""
     if after > state.edition and is_level:
@@ -117,6 +130,12 @@ def changes_after(
             raise FeedDivergedError(after)
         # Whether the source has this past is unknown; the next request may be answered otherwise.
         return Changes([], after, state.feed_id, state.edition, state.at, -1, None)
-    rows = chained_rows(connection, after, limit)
-    last, chain = (rows[-1].sequence, rows[-1].chain) if rows else (after, known)
+    until = state.edition if wanted == ALL_CHANGES else min(after + MAX_LOOKED_AT, state.edition)
+    rows = chained_rows(connection, after, limit, wanted=wanted, until=until)
+    if len(rows) == limit or (rows and wanted == ALL_CHANGES):
+        last, chain = rows[-1].sequence, rows[-1].chain
+    elif until > after:  # those between are not wanted, and need not be looked at again
+        last, chain = until, chain_after(connection, until)
+    else:
+        last, chain = after, known
     return Changes(rows, last, state.feed_id, state.edition, state.modified_at, state.version, chain)

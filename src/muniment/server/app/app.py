@@ -18,7 +18,7 @@ from muniment.api.application import Api
 from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel import fairness
-from muniment.kernel.asgi import Application, Header, Message, Receive, Scope, Send
+from muniment.kernel.asgi import LISTENS, Application, Header, Message, Receive, Scope, Send
 from muniment.kernel.fairness import Holder, Verdict
 from muniment.kernel.http.paths import canonical_path
 from muniment.kernel.http.public_pages import STAMP, PageStamp
@@ -145,6 +145,10 @@ class App:
             # Without it, pages name the Host of their request.
             self.fast_path.pages = PageAnswers(api.reader)
 
+    def listeners(self) -> int:
+        """Return the number of open streams of changes."""
+        return 0 if self.api is None else len(self.api.live)
+
     def write_line(
         self, method: str, target: bytes, status: int, seconds: float, *, client: str, request_id: bytes
     ) -> None:
@@ -172,7 +176,9 @@ class App:
                 await self._settle(scope, receive, out)
                 span.answered(out.surface, out.status)
         seconds = time.perf_counter() - began
-        self.metrics.answered(out.surface, scope["method"], out.status, seconds)
+        # A client that listens wants to wait: that is no response time.
+        timed_s = 0.0 if LISTENS in scope["state"] else seconds
+        self.metrics.answered(out.surface, scope["method"], out.status, timed_s)
         if self.log_requests:
             self.write_line(scope["method"], _target(scope), out.status, seconds, client=address, request_id=request_id)
 

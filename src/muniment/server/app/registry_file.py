@@ -161,6 +161,7 @@ class RegistryFile:
         elif self.reader.edition != self._edition:
             self._edition = self.reader.edition
             self._front.update_edition(self._edition)
+            self._front.api.live.moved()
 
     def refresh(self) -> None:
         """Show what was just committed. Thread-safe."""

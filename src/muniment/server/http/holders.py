@@ -18,10 +18,10 @@ from typing import Final, Protocol
 
 from muniment.kernel.http.addresses import site_key
 
-MAX_CONNECTIONS: Final = 4_000
+MAX_CONNECTIONS: Final = 8_000
 """The limit of a process, lower where few files may be open. An idle one takes about 10 KB; a browser opens six."""
 MAX_CONNECTIONS_PER_ADDRESS: Final = 256
-"""Enough for an office behind one address; to take all connections of a process, 16 addresses must work together."""
+"""Enough for an office behind one address; to take all connections of a process, 32 addresses must work together."""
 _REMEMBERED: Final = 4096
 SMALL: Final = 16
 SMALL_PART: Final = 250

@@ -13,6 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.protocols.utils import get_remote_addr
 
 from muniment.api.responses import error_response
+from muniment.kernel.asgi import LISTENS
 from muniment.kernel.fairness import PAUSE, too_many
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Problem
@@ -384,7 +385,10 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def is_working(self) -> bool:
-        return self.is_busy and not self.is_unfinished and not self.flow.write_paused
+        if not self.is_busy or self.is_unfinished or self.flow.write_paused:
+            return False
+        answering = self._answering
+        return answering is None or not answering.scope["state"].get(LISTENS)
 
     @property
     def waiting_since(self) -> float:

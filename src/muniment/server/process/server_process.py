@@ -186,6 +186,7 @@ class Process:
         holders = self.front.holders
         gauge("muniment_connections", "Open connections.", lambda: len(connections))
         gauge("muniment_connections_allowed", "Open connections allowed.", lambda: holders.max_connections)
+        gauge("muniment_listeners", "Open streams of changes.", self.front.listeners)
         gauge("muniment_holders", "Client addresses that hold connections.", lambda: len(holders))
         gauge("muniment_largest_holder_connections", "Most connections of an address.", lambda: holders.largest)
         gauge("muniment_unfinished_requests", "Connections waiting for a request.", lambda: holders.unfinished)
@@ -256,6 +257,8 @@ class Process:
 
     def drain(self) -> None:
         self._tools.drain()
+        if self.front.api is not None:
+            self.front.api.live.end()
 
     async def end(self) -> None:
         for task in self._tasks:

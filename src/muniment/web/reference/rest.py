@@ -62,11 +62,13 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "Column": "A column of a table.",
         "TableList": "The public tables.",
         "QueryResult": "The answer to a statement in SQL.",
+        "ChangeStream": "The change feed as server-sent events.",
         "Export": "A file with the whole registry, with its size and checksum.",
         "Error": "What an error says: its code, message and hint.",
     },
 }
 OTHERS: Final = "Others"
+EVENTS: Final = "text/event-stream"
 
 
 _CONDITIONS: Final = frozenset({"If-None-Match", "If-Modified-Since"})
@@ -161,7 +163,7 @@ def _object(name: str, text: str, schema: JSONObject) -> Described:
 
 
 def _operation(path: str, declared: JSONObject, base: str, known: Mapping[str, str]) -> Operation:
-    success: Any = declared["responses"]["200"]["content"]["application/json"]
+    form, success = _first_form(declared["responses"]["200"]["content"])
     parameters = [each for each in declared["parameters"] if each["name"] not in _CONDITIONS]
     return Operation(
         key=declared["operationId"],
@@ -172,9 +174,14 @@ def _operation(path: str, declared: JSONObject, base: str, known: Mapping[str, s
         parameters=tuple(map(_row, parameters)),
         sample=f"curl '{base}{_called(path, parameters, known)}'",
         answer=str(success["schema"]["$ref"]).removeprefix(_SCHEMAS),
-        example=json.dumps(success["example"], indent=2, ensure_ascii=False),
+        example=success["example"] if form == EVENTS else json.dumps(success["example"], indent=2, ensure_ascii=False),
         is_deprecated=bool(declared.get("deprecated")),
     )
+
+
+def _first_form(content: JSONObject) -> tuple[str, Any]:
+    """Return the media type that a response has unless another one is asked for, with its description."""
+    return next(iter(content.items()))
 
 
 def _row(parameter: JSONObject) -> Row:
