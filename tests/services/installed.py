@@ -13,6 +13,9 @@ PACKAGES = {
     "promtool": "prometheus",
     "nft": "nftables",
     "cc": "gcc libc6-dev",
+    "podman": "podman",
+    "runc": "runc",
+    "debootstrap": "debootstrap",
 }
 
 
