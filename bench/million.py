@@ -31,7 +31,7 @@ from muniment.registry.publishing import rendering
 from muniment.store import published
 from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
-from muniment.store.search.keys import host_of
+from muniment.store.search_text import host_of
 
 VOCABULARY = 300_000
 BATCH = 20_000

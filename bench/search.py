@@ -27,8 +27,7 @@ from sample import import_sample
 
 from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
-from muniment.store.search.keys import handle_of, host_of, squeeze
-from muniment.store.search_text import fold
+from muniment.store.search_text import fold, handle_of, host_of, squeeze
 
 PER_KIND = 250
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -11,8 +11,8 @@ from muniment.store.lists.highlights import PLACED, VOTES_END
 from muniment.store.lists.scores import written
 from muniment.store.published_document import PublishedDocument, PublishedEntry
 from muniment.store.reader import ListPage, Reader
-from muniment.store.search.keys import SITE, SYMBOL, host_of, marked
 from muniment.store.search.text_index import SearchTexts
+from muniment.store.search_text import SITE, SYMBOL, host_of, marked
 from muniment.store.tables import FILE_NAME
 from muniment.store.tables.following import Tables
 

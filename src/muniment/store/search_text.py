@@ -1,14 +1,18 @@
 """
-Search tokenizer: folded words, and bigrams for scripts that write no spaces.
+Search tokenizer: folded words, bigrams for scripts that write no spaces, and keys.
 
 Indexed text and queries are folded alike, so the index only splits at spaces, and the Unicode tables of the SQLite
 library do not matter.
+
+A key names one document by itself, without spaces or signs, marked so that no word of a text equals it: ``North
+Haven``, ``north-haven`` and ``northhaven`` are one key; so are ``https://www.example.org/about`` and ``example.org``.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 _UNSPACED = re.compile(
     "["
@@ -138,3 +142,64 @@ def single_edits(word: str) -> list[str]:
     swapped = [before + after[1] + after[0] + after[2:] for before, after in halves if len(after) > 1]
     mistaken = [before + sign + after[1:] for before, after in halves if after for sign in _SLUG_SIGNS]
     return list({*left_out, *too_many, *swapped, *mistaken} - {word})
+
+
+NAME: Final = "\u2261"
+SYMBOL: Final = "\u2237"
+SITE: Final = "\u2234"
+MARKS: Final = (NAME, SYMBOL, SITE)
+"""The marks of slugs and names, of symbols, and of domains, handles and identifiers; a sign is never part of a word."""
+FORMER: Final = "\u2235"
+"""The mark of former names, whose documents come after those that have the name now."""
+NAMES: Final = (NAME, FORMER)
+"""The marks of keys that a query is corrected by."""
+NAMED: Final = "\u2299"
+"""Marks each word of a name in the index of facts: few names have it, even of a word that many themes have."""
+MAX_KEY_CHARACTERS: Final = 100
+
+_ADDRESS: Final = re.compile(r"https?://(?:www\.)?+((?:[a-z0-9-]+\.)+[a-z]{2,})(?:/[!-~]*)?")
+"""Most web addresses, which need not be parsed; the host without ``www.`` is the group."""
+_DOMAIN: Final = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}", re.IGNORECASE)
+
+
+def squeeze(text: str) -> str:
+    return "".join(pieces(text))[:MAX_KEY_CHARACTERS]
+
+
+def host_of(text: str) -> str:
+    """Return the host of a web address or a bare domain without ``www.``; empty if the text is neither."""
+    text = text.strip().lower()
+    if plain := _ADDRESS.fullmatch(text):
+        return plain[1]
+    try:
+        host = urlsplit(text).hostname if "://" in text else text.partition("/")[0]
+    except ValueError:
+        return ""
+    host = (host or "").removeprefix("www.")
+    return host if _DOMAIN.fullmatch(host) or ("://" in text and "." in host) else ""
+
+
+def handle_of(profile: str) -> str:
+    """Return the name of a profile: the last part of its address, or the name itself without its sign."""
+    if "://" in profile:
+        try:
+            profile = urlsplit(profile).path.rstrip("/").rpartition("/")[2]
+        except ValueError:
+            return ""
+    return profile.strip().lstrip("@")
+
+
+def marked(mark: str, texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the keys of *texts*; one character or none names nothing."""
+    found = dict.fromkeys([squeeze(text) for text in texts if text])
+    return tuple([mark + key for key in found if len(key) > 1 or (key and mark == SYMBOL)])
+
+
+def without_mark(word: str) -> str:
+    """Return a word of the vocabulary without the mark of a name."""
+    return word.removeprefix(NAME).removeprefix(FORMER)
+
+
+def key_of_query(query: str) -> str:
+    """Return what *query* is as a key: an address means its host."""
+    return squeeze(host_of(query) or query)

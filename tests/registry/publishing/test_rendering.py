@@ -3,7 +3,7 @@
 import pytest
 
 from muniment.registry.publishing.rendering import search_texts_of_company
-from muniment.store.search.keys import SITE
+from muniment.store.search_text import SITE
 
 ADDRESS = "0x00000000000000000000000000000000000A11CE"
 ROW = {

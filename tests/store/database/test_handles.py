@@ -162,10 +162,13 @@ def test_statements_that_only_a_cycle_refers_to_are_finalized(file, disk, is_fro
 
 @pytest.mark.sqlite  # of which alone the connections share memory
 @pytest.mark.django_db(transaction=True)
-def test_an_error_that_is_kept_keeps_no_connection_open_that_could_not_write():
+def test_an_error_that_is_kept_keeps_no_connection_open_that_could_not_write(monkeypatch):
     connection = connections["default"]
+    connection.close()
+    monkeypatch.setattr(connection, "is_in_memory_db", lambda: False)
+    monkeypatch.setattr(handles, "_look_at", handles.note_read_only)
     connection.ensure_connection()
-    connection.close_at = 0.0
+    assert connection.close_at == 0.0
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA query_only = ON")
     with pytest.raises(OperationalError) as kept, transaction.atomic():

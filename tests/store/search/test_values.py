@@ -8,8 +8,8 @@ from make.published import Publisher, company
 from make.queries import companies_by
 from muniment.store.reader import Reader
 from muniment.store.search import closest
-from muniment.store.search.keys import handle_of, host_of, squeeze
 from muniment.store.search.values import singular
+from muniment.store.search_text import handle_of, host_of, squeeze
 
 
 @pytest.fixture

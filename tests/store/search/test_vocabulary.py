@@ -6,8 +6,8 @@ import pytest
 
 from make.published import Publisher, company, person
 from muniment.store.database.erasure import PURGE_INDEX
-from muniment.store.search.keys import NAME
 from muniment.store.search.vocabulary import of_one_slip, parts_of
+from muniment.store.search_text import NAME
 
 
 def words(publisher, kind="company"):

@@ -17,7 +17,7 @@ from muniment.kernel.ids import MAX_SLUG_CHARACTERS, slug_from_name
 from muniment.kernel.phrases.phrase import Joined, Phrase, either
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.models import Company, Framework, Ownership, Person
-from muniment.store.search import keys
+from muniment.store.search_text import squeeze
 
 
 def no_company(slug: str, near: Sequence[str] = ()) -> NotFound:
@@ -162,10 +162,10 @@ def framework_slug(text: str) -> str:
 def near_companies(actor: Actor, text: str) -> list[str]:
     """Return the actor's own listings whose slug or name is like *text*, each with both."""
     rows = list(_own(actor).order_by("pk").values_list("slug", "name")[:MAX_COMPARED])
-    asked = keys.squeeze(text)
+    asked = squeeze(text)
     near: list[tuple[float, str]] = []
     for slug, name in rows:
-        likeness = max(difflib.SequenceMatcher(None, asked, keys.squeeze(text)).ratio() for text in (slug, name))
+        likeness = max(difflib.SequenceMatcher(None, asked, squeeze(text)).ratio() for text in (slug, name))
         if likeness >= 0.6:
             near.append((likeness, f"{slug} ({name})"))
     near.sort(key=lambda listing: -listing[0])
@@ -189,11 +189,11 @@ def _own(actor: Actor) -> QuerySet[Company]:
 def _slug(rows: QuerySet[Company] | QuerySet[Framework], text: str) -> str:
     """Return the slug of the only one of *rows* with a name; a *text* in the form of a slug is one."""
     text = unicodedata.normalize("NFC", text)  # as slugs are stored; some systems take characters apart
-    asked = keys.squeeze(text)
+    asked = squeeze(text)
     if not asked or slug_from_name(text) == text:
         return text
     held = list(rows.order_by("pk").values_list("slug", "name")[:MAX_COMPARED])
     if any(slug == text for slug, _ in held):
         return text
-    meant = {slug for slug, name in held if asked in {keys.squeeze(slug), keys.squeeze(name)}}
+    meant = {slug for slug, name in held if asked in {squeeze(slug), squeeze(name)}}
     return meant.pop() if len(meant) == 1 else text

@@ -14,7 +14,7 @@ from muniment.kernel.json import JSONObject
 from muniment.registry import history
 from muniment.registry.models import Company, HistoryEntry, State
 from muniment.registry.people import suppression
-from muniment.store.search.keys import squeeze
+from muniment.store.search_text import squeeze
 
 MAX_NAMES: Final = 50
 HIDDEN: Final = "hidden"

@@ -32,9 +32,9 @@ from muniment.schema.record import Record
 from muniment.store.lists.highlights import PLACED, VOTES_END
 from muniment.store.lists.scores import FACET, written
 from muniment.store.published_document import PublishedDocument
-from muniment.store.search.keys import SITE, SYMBOL, handle_of, host_of, marked
 from muniment.store.search.text_index import SearchTexts
 from muniment.store.search.values import BOUND, KEY
+from muniment.store.search_text import SITE, SYMBOL, handle_of, host_of, marked
 
 _encode = msgspec.json.Encoder().encode
 LOGO_SIDE: Final = 512

@@ -34,16 +34,49 @@ class Connection(sqlite3.Connection):
     def __init__(self, database: Path | str, *args: Any, **options: Any) -> None:
         self.file = _file_of(database)
         with _gate:
-            if not _is_open(self.file):
-                _read_only.discard(self.file)
-                if Path(self.file).exists() and not os.access(self.file, os.W_OK):
-                    _read_only.add(self.file)
+            _look_at(self.file)
             _open.add(self)
             super().__init__(database, *args, **options)
 
     def close(self) -> None:
         super().close()
         _open.discard(self)
+
+
+class UnkeptConnection(Connection):
+    """A connection that may be unable to write, so that it is closed with the cursors that are left of it."""
+
+    def __init__(self, database: Path | str, *args: Any, **options: Any) -> None:
+        super().__init__(database, *args, **options)
+        self._cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
+
+    def cursor(self, *args: Any, **options: Any) -> Any:
+        cursor = super().cursor(*args, **options)
+        self._cursors.add(cursor)
+        return cursor
+
+    def close(self) -> None:
+        # An error that is kept somewhere refers to its cursor, and SQLite keeps a closed connection for the statement.
+        for cursor in list(self._cursors):
+            cursor.close()
+        super().close()
+
+
+def connect(database: Path | str, *args: Any, **options: Any) -> Connection:
+    """Return a counted connection of Django's; only those that may be unable to write pay for noting their cursors."""
+    file = _file_of(database)
+    with _gate:
+        _look_at(file)
+        kind = UnkeptConnection if file in _read_only else Connection
+        return kind(database, *args, **options)
+
+
+def _look_at(file: str) -> None:
+    """Note whether a file that is about to be opened first is on a disk that cannot be written."""
+    if not _is_open(file):
+        _read_only.discard(file)
+        if Path(file).exists() and not os.access(file, os.W_OK):
+            _read_only.add(file)
 
 
 def address(path: Path | str, query: str) -> str:

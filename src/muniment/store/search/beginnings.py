@@ -8,8 +8,7 @@ small registry; in a large one the vocabulary supplies the words instead: those 
 import sqlite3
 from typing import Final
 
-from muniment.store.search.keys import NAME
-from muniment.store.search_text import Term
+from muniment.store.search_text import NAME, Term
 
 LARGE: Final = 50_000
 """Documents of a kind from which the index is not asked for beginnings."""

@@ -13,7 +13,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.texts import without_controls
 from muniment.schema.filters import Bounds, Chosen
 from muniment.schema.kinds import country_names
-from muniment.store.search import keys
+from muniment.store import search_text
 from muniment.store.search.forgiving import SIMILAR
 from muniment.store.search.ranking import Plan, in_part, of_name
 from muniment.store.search.values import MAX_SHOWN, in_use, listed, meant, meant_by
@@ -114,10 +114,10 @@ def _similar(q: str, similarity: float) -> str:
 
 def _former(q: str, item: "_Item") -> str:
     """Return which former name a query means, if it is nearer to one than to the present name."""
-    asked = keys.asked(q)
-    near = {each.name: OSA.normalized_similarity(asked, keys.squeeze(each.name)) for each in item.former_names}
+    asked = search_text.key_of_query(q)
+    near = {each.name: OSA.normalized_similarity(asked, search_text.squeeze(each.name)) for each in item.former_names}
     name = max(near, key=near.__getitem__, default="")
-    if not name or near[name] <= OSA.normalized_similarity(asked, keys.squeeze(item.shown)):
+    if not name or near[name] <= OSA.normalized_similarity(asked, search_text.squeeze(item.shown)):
         return ""
     return f"Formerly {_shown(name)}{'' if near[name] == 1 else f', similar to {_shown(q)}'}."
 
@@ -274,8 +274,8 @@ def _is_named(connection: sqlite3.Connection, kind: str, text: str) -> bool:
     statement = "SELECT 1 FROM published_document WHERE kind = ? AND key = ?"
     if connection.execute(statement, (kind, text)).fetchone():
         return True
-    name = keys.squeeze(text)
-    return len(name) > 1 and bool(of_name(connection, kind, [keys.NAME + name], 1))
+    name = search_text.squeeze(text)
+    return len(name) > 1 and bool(of_name(connection, kind, [search_text.NAME + name], 1))
 
 
 def _of(chosen: Chosen) -> str:

@@ -8,10 +8,10 @@ import msgspec
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.texts import without_controls
+from muniment.store import search_text
 from muniment.store.published_document import KINDS
 from muniment.store.queries import ListQuery
 from muniment.store.reader import ListPage, Reader
-from muniment.store.search import keys
 from muniment.store.search.closest import MAX_CLOSEST, Closest
 from muniment.store.search.ranking import Tier
 from muniment.store.search.values import MAX_SHOWN
@@ -248,7 +248,7 @@ def why(reader: Reader, q: str, found: Everything) -> list[str]:
 
 def by_item(q: str, item: JSONObject) -> str:
     """Return by what *q* names or describes the *item* of a list; empty if its list item does not say."""
-    key, words = keys.asked(q), pieces(q)
+    key, words = search_text.key_of_query(q), pieces(q)
     return _of_key(key, item) or next(
         (_said(name, value) for name, value in _described(item) if has_words(value, words)), ""
     )
@@ -256,20 +256,20 @@ def by_item(q: str, item: JSONObject) -> str:
 
 def by_document(q: str, data: JSONObject) -> str:
     """Return by what *q* describes a whole document: a person of the team, a company of a person, or its texts."""
-    words, key = pieces(q), keys.asked(q)
+    words, key = pieces(q), search_text.key_of_query(q)
     for name, value in _named_in(data):
         if has_words(value, words):
             return _said(name, value)
     company = data.get("company") or {}
     texts = _strings(company if "positions" in data else data)
-    held = next((text for text in texts if has_words(text, words) or (key and key in keys.squeeze(text))), None)
+    held = next((text for text in texts if has_words(text, words) or (key and key in search_text.squeeze(text))), None)
     return "" if held is None else _line_of(held, words, key)
 
 
 def _line_of(text: str, words: list[str], key: str) -> str:
     """Return the line of a text that says what was searched for, cut around it; the word "text" if no line does."""
     for line in text.splitlines() if len(text) <= _SEARCHED else ():
-        if has_words(line, words) or (key and key in keys.squeeze(line)):
+        if has_words(line, words) or (key and key in search_text.squeeze(line)):
             shown = " ".join(without_controls(line).split())
             start = max(0, min(len(shown) - MAX_LINE, shown.casefold().find(words[0]) - MAX_LINE // 3 if words else 0))
             cut = shown[start : start + MAX_LINE]
@@ -288,16 +288,16 @@ def _of_key(key: str, item: JSONObject) -> str:
     if not key:
         return ""
     for name, value in _identifying(item):
-        if keys.squeeze(value) == key:
+        if search_text.squeeze(value) == key:
             return _said(name, value) if name != "name" else name
     return ""
 
 
 def _identifying(item: JSONObject) -> Iterator[tuple[str, str]]:
     yield from ((word, item.get(member) or "") for member, word in _NAMING.items())
-    yield from (("domain", keys.host_of(item.get(member) or "")) for member in _SITES)
+    yield from (("domain", search_text.host_of(item.get(member) or "")) for member in _SITES)
     profiles = item.get("socials") or {}
-    yield from ((network, keys.handle_of(profile)) for network, profile in profiles.items() if profile)
+    yield from ((network, search_text.handle_of(profile)) for network, profile in profiles.items() if profile)
     for each in item.get("formerNames") or ():
         yield "former name", each["name"]
     others = ((member, value) for member, value in item.items() if member not in _KNOWN)

@@ -13,9 +13,8 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from muniment.store.search.beginnings import is_large
-from muniment.store.search.keys import NAMES
-from muniment.store.search.keys import plain as without_mark
 from muniment.store.search.vocabulary import MIN_CHARACTERS, of_one_slip, of_two_slips
+from muniment.store.search_text import NAMES, without_mark
 
 MAX_CANDIDATES: Final = 4_000
 CANDIDATES_OF_LARGE: Final = 1_500

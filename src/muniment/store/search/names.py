@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
-from muniment.store.search import beginnings, keys
+from muniment.store import search_text
+from muniment.store.search import beginnings
 from muniment.store.search.closest import nearest_keys
 from muniment.store.search.ranking import of_name
 
@@ -28,17 +29,17 @@ class Named(NamedTuple):
 
 def named(connection: sqlite3.Connection, kind: str, text: str) -> list[Named]:
     """Return at most five documents with the name *text*, without regard to case, accents, spaces and signs."""
-    key = keys.squeeze(text)
-    return _of(connection, kind, of_name(connection, kind, [keys.NAME + key], MAX_NEAR)) if len(key) > 1 else []
+    key = search_text.squeeze(text)
+    return _of(connection, kind, of_name(connection, kind, [search_text.NAME + key], MAX_NEAR)) if len(key) > 1 else []
 
 
 def near(connection: sqlite3.Connection, kind: str, text: str) -> list[Named]:
     """Return at most five documents that *text*, which is no key, may mean."""
     shown = text[:MAX_SLUG_CHARACTERS]
     found = dict.fromkeys(named(connection, kind, shown))
-    if key := keys.squeeze(shown):
+    if key := search_text.squeeze(shown):
         begun = beginnings.names_with(connection, kind, key, MAX_NEAR) if len(key) > 1 else []
-        former = of_name(connection, kind, [keys.FORMER + key, *begun], MAX_NEAR)
+        former = of_name(connection, kind, [search_text.FORMER + key, *begun], MAX_NEAR)
         found |= dict.fromkeys(_of(connection, kind, former))
     similar = nearest_keys(connection, kind, shown)
     names = names_of(connection, ((kind, each) for each in similar))

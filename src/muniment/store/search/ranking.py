@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from rapidfuzz.distance import OSA
 
-from muniment.store.search import beginnings, keys
+from muniment.store import search_text
+from muniment.store.search import beginnings
 from muniment.store.search.forgiving import ALIKE, Near, names_like, words_like
 from muniment.store.search.text_index import WEIGHTS
 from muniment.store.search_text import Term, pieces, plain_expression, terms
@@ -132,8 +133,8 @@ def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
 
 
 def _name_matches(connection: sqlite3.Connection, kind: str, q: str, *, is_large: bool) -> _NameMatches:
-    key = keys.asked(q)
-    marks = (keys.SITE, keys.NAME, keys.SYMBOL) if keys.host_of(q) else keys.MARKS
+    key = search_text.key_of_query(q)
+    marks = (search_text.SITE, search_text.NAME, search_text.SYMBOL) if search_text.host_of(q) else search_text.MARKS
     exact, former = _exact(connection, kind, key, marks)
     fills_first_pages = is_large and len(exact) > WEIGHED_OF_LARGE
     begun: list[int] = []
@@ -145,7 +146,7 @@ def _name_matches(connection: sqlite3.Connection, kind: str, q: str, *, is_large
 def _is_whole(connection: sqlite3.Connection, kind: str, q: str, last: Term, exact: list[int]) -> bool:
     """Return whether the last term of a query is searched for as a whole word, not as the beginning of one."""
     is_symbol = bool(exact) and len(last.words[0]) == 1
-    return is_symbol or bool(keys.host_of(q)) or _is_common(connection, kind, last)
+    return is_symbol or bool(search_text.host_of(q)) or _is_common(connection, kind, last)
 
 
 def _is_poor(
@@ -181,7 +182,7 @@ def _forgiving(connection: sqlite3.Connection, kind: str, q: str, plain: Plan) -
     """Return the *plain* plan with what has a name or words similar to those of a query."""
     split = pieces(q)
     without = _without_one_word(connection, kind, split) if len(split) > 1 else []
-    near, corrected = _close(connection, kind, keys.asked(q), [] if without else split)
+    near, corrected = _close(connection, kind, search_text.key_of_query(q), [] if without else split)
     alike = [position for position, similarity in near.items() if similarity >= ALIKE]
     matches = {*plain.first, *plain.hits}
     similarities = {**dict.fromkeys(without, ALIKE), **near}
@@ -213,7 +214,7 @@ def _are_rare(connection: sqlite3.Connection, kind: str, typed: list[Term]) -> b
 def _in_facts(connection: sqlite3.Connection, kind: str, typed: list[Term], *, is_large: bool) -> list[int]:
     """Return the newest documents with all words in their names, then those with all in their facts."""
     found: list[int] = []
-    for mark in (keys.NAMED, ""):
+    for mark in (search_text.NAMED, ""):
         terms = []
         for term in typed:
             known = beginnings.words_with(connection, kind, term) if is_large else term.words
@@ -228,7 +229,7 @@ def _quoted(token: str) -> str:
     return f'"{token}"'
 
 
-def _any_name(key: str, marks: Iterable[str] = keys.NAMES) -> str:
+def _any_name(key: str, marks: Iterable[str] = search_text.NAMES) -> str:
     """Return the expression that finds what has or had the name *key*, or what any of *marks* gives it."""
     return " OR ".join(_quoted(mark + key) for mark in marks)
 
@@ -242,7 +243,7 @@ def _exact(connection: sqlite3.Connection, kind: str, key: str, marks: tuple[str
     """Return what *key* names, in the order of *marks*, and what it named before; fuller documents first."""
     if not key:
         return [], []
-    every = (*marks, keys.FORMER)
+    every = (*marks, search_text.FORMER)
     some = _matching(connection, kind, _any_name(key, every), 2)
     if len(some) < 2:
         is_present = some and _matching(connection, kind, _any_name(key, marks), 1)
@@ -251,7 +252,7 @@ def _exact(connection: sqlite3.Connection, kind: str, key: str, marks: tuple[str
     for mark in every:
         rows = _matching(connection, kind, _quoted(mark + key), MAX_EXACT, newest=True)
         found[mark] = _fullest(connection, kind, rows) if 1 < len(rows) <= MAX_COMPARED else rows
-    former = found.pop(keys.FORMER)
+    former = found.pop(search_text.FORMER)
     exact = list(dict.fromkeys(position for rows in found.values() for position in rows))
     return exact, [position for position in former if position not in exact]
 
@@ -264,7 +265,7 @@ def _fullest(connection: sqlite3.Connection, kind: str, positions: list[int]) ->
 def _begun(connection: sqlite3.Connection, kind: str, key: str, limit: int) -> list[int]:
     """Return the positions of what has a name that begins with *key*, the shortest first."""
     names = beginnings.names_with(connection, kind, key, limit) if len(key) > 1 else []
-    one_range = f"{_quoted(keys.NAME + key)}*"  # costs less than a look-up for each
+    one_range = f"{_quoted(search_text.NAME + key)}*"  # costs less than a look-up for each
     match = one_range if len(names) < limit else " OR ".join(map(_quoted, names))
     rows = _matching(connection, kind, match, limit) if names else []
     shown = _names(connection, kind, rows) if len(rows) > 1 else {}
@@ -367,7 +368,7 @@ def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]
     for match in _corrected(words) if has_similar else ():
         hits = _best(connection, kind, match, MAX_CLOSE)
         for position, name in _names(connection, kind, hits).items():
-            found[position] = max(OSA.normalized_similarity(key, keys.squeeze(name)), found.get(position, 0))
+            found[position] = max(OSA.normalized_similarity(key, search_text.squeeze(name)), found.get(position, 0))
         if hits:
             break
     ordered = dict(sorted(found.items(), key=lambda pair: -pair[1]))

@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from muniment.kernel.http.representations import digest
-from muniment.store.search.keys import FORMER, NAME, NAMED, marked, squeeze
 from muniment.store.search.vocabulary import Words, words_of
-from muniment.store.search_text import indexed
+from muniment.store.search_text import FORMER, NAME, NAMED, indexed, marked, squeeze
 
 WEIGHTS: Final = "10.0, 6.0, 4.0, 3.0, 2.0, 2.0, 1.0, 0.0"
 """The weights of the columns, in their order."""
@@ -37,7 +36,7 @@ class SearchTexts(msgspec.Struct, frozen=True, kw_only=True):
     The words that find a document besides its name, slug and ``texts``.
 
     Args:
-        keys: marked keys, as of :mod:`muniment.store.search.keys`; those of name and slug are added.
+        keys: marked keys, as of :mod:`muniment.store.search_text`; those of name and slug are added.
         people: names and titles of the people of a company.
         former: names that it had.
     """

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Final
 from zlib import crc32
 
-from muniment.store.search.keys import NAMES, plain
+from muniment.store.search_text import NAMES, without_mark
 from muniment.store.sqlite.bulk_writes import insert_rows
 
 MIN_CHARACTERS: Final = 4
@@ -54,7 +54,7 @@ def words_of(name: str, label: str, themes: str, place: str, keys: str) -> froze
     A name of one word is held once, as a key.
     """
     names = frozenset([key for key in keys.split() if key.startswith(NAMES)])
-    words = {*name.split(), *label.split(), *themes.split(), *place.split()}.difference(map(plain, names))
+    words = {*name.split(), *label.split(), *themes.split(), *place.split()}.difference(map(without_mark, names))
     return names.union([word for word in words if len(word) >= MIN_CHARACTERS and not word.isdigit()])
 
 
@@ -125,7 +125,7 @@ class Words:
 
 def parts_of(stored_word: str) -> frozenset[int]:
     """Return the parts by which a word of the registry, or a name with its mark, is found."""
-    word, is_name = plain(stored_word), stored_word.startswith(NAMES)
+    word, is_name = without_mark(stored_word), stored_word.startswith(NAMES)
     if len(word) < MIN_TWICE or (len(word) <= SHORT and not is_name):
         return _numbers(_WHOLE, _shortened(word))
     if len(word) <= SHORT:

@@ -13,9 +13,8 @@ import random
 import sqlite3
 import threading
 import time
-import weakref
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from django.db.backends.sqlite3 import base
 from django.db.utils import DatabaseError, OperationalError
@@ -237,10 +236,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     refusal: Exception | None = None
     """Why the last transaction did not begin or commit; for callers behind code that ignores it."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._cursors: weakref.WeakSet[Any] = weakref.WeakSet()
-
     def get_new_connection(self, conn_params: JSONObject) -> sqlite3.Connection:
         if self.is_in_memory_db():
             connection: sqlite3.Connection = super().get_new_connection(conn_params)
@@ -255,7 +250,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         except LostDatabase as error:
             raise sqlite3.OperationalError(str(error)) from error
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        counted = {**conn_params, "factory": handles.Connection}
+        counted = {**conn_params, "factory": handles.connect}
         try:
             connection = super().get_new_connection(counted)
         except sqlite3.OperationalError as error:
@@ -271,7 +266,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Connect for reading, see :mod:`muniment.store.database.reading`."""
         self.init_commands: list[str] = []
         shown = handles.address(file, FROZEN)
-        frozen: sqlite3.Connection = super().get_new_connection({**conn_params, "database": shown})
+        frozen_params = {**conn_params, "database": shown, "factory": handles.UnkeptConnection}
+        frozen: sqlite3.Connection = super().get_new_connection(frozen_params)
         handles.note_read_only(file)
         return frozen
 
@@ -313,18 +309,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         finally:
             self._release_lock()
 
-    def create_cursor(self, name: str | None = None) -> Any:
-        """Return a cursor; those of a connection that must not be kept are closed with it."""
-        cursor = super().create_cursor(name)
-        if self.close_at == 0.0:
-            self._cursors.add(cursor)
-        return cursor
-
     def _close(self) -> None:
-        # An error that is kept somewhere refers to its cursor, and SQLite keeps a closed connection for the statement.
-        for cursor in list(self._cursors):
-            cursor.close()
-        self._cursors.clear()
         try:
             super()._close()  # type: ignore[misc]  # private: not in the stubs
         finally:
