@@ -11,7 +11,7 @@ from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, Person
 from muniment.registry.people import moderation, profiles
 from muniment.registry.people.profiles import ProfileChange, publish_profile
-from muniment.registry.plugged.checking import PluginFailed
+from muniment.registry.plugin_checks import PluginFailed
 from muniment.registry.review import claims, workflow
 from services.plugins import plugged, steward
 

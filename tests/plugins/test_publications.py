@@ -10,7 +10,7 @@ from muniment.jobs.worker import Worker
 from muniment.plugins import hook
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.plugged import publications
+from muniment.registry.publishing import publisher
 from services.plugins import plugged
 
 pytestmark = pytest.mark.django_db
@@ -31,9 +31,9 @@ class Hearing:
 def work():
     """Do one attempt at each job that is due; return their states."""
     Job.objects.filter(state="queued").update(run_at="2020-01-01T00:00:00Z")
-    while run := queue.claim("tests", publications.LANE):
+    while run := queue.claim("tests", publisher.PLUGIN_LANE):
         Worker(threads=1)._work(run)
-    return list(Job.objects.filter(kind=publications.KIND).order_by("pk").values_list("state", "error"))
+    return list(Job.objects.filter(kind=publisher.PUBLISHED_JOB).order_by("pk").values_list("state", "error"))
 
 
 def test_each_plugin_hears_of_each_publication_after_the_commit():
@@ -63,7 +63,7 @@ def test_a_failure_is_tried_again_from_there_on_and_does_not_delay_other_plugins
     with plugged(one=one, two=two):
         rows = [("company", slug, "updated", number) for number, slug in enumerate(("a", "b", "c"), 1)]
         one.fails_at = "b"
-        publications.announce(rows)
+        publisher.announce_to_plugins(rows)
         states = work()
         assert sorted(state for state, _ in states) == ["queued", "succeeded"]
         assert any("ConnectionError: the receiver is away" in error for _, error in states)
@@ -77,18 +77,20 @@ def test_a_failure_is_tried_again_from_there_on_and_does_not_delay_other_plugins
 def test_a_large_import_is_several_jobs_and_a_plugin_that_is_gone_ends_its_jobs():
     hearing = Hearing()
     with plugged(hearing=hearing):
-        publications.announce(("company", f"c{n}", "published", n) for n in range(publications.IN_A_JOB + 1))
-        assert Job.objects.filter(kind=publications.KIND).count() == 2
+        publisher.announce_to_plugins(
+            ("company", f"c{n}", "published", n) for n in range(publisher.PUBLICATIONS_IN_A_JOB + 1)
+        )
+        assert Job.objects.filter(kind=publisher.PUBLISHED_JOB).count() == 2
     with plugged():
         states = work()
     assert [state for state, _ in states] == ["failed", "failed"]
     assert "is not installed" in states[0][1]
     with plugged(hearing=hearing):
-        publications.announce([("company", "a", "updated", 1)])
+        publisher.announce_to_plugins([("company", "a", "updated", 1)])
     with plugged(hearing=ImportError("half an update")):
         assert any(state == "queued" and "cannot be loaded" in error for state, error in work())
 
 
 def test_without_plugins_no_job_is_made():
     published(owner())
-    assert not Job.objects.filter(kind=publications.KIND).exists()
+    assert not Job.objects.filter(kind=publisher.PUBLISHED_JOB).exists()

@@ -13,8 +13,8 @@ from muniment.assessments.report_views import SCORES
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
+from muniment.registry.fields import marks, rows
 from muniment.registry.frameworks.specification import REPORTS
-from muniment.registry.sql import marks, rows
 
 MAX_OTHERS: Final = 50
 MAX_COMPARED: Final = 100

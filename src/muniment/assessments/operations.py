@@ -54,9 +54,9 @@ from muniment.kernel.wire import timestamp
 from muniment.registry.company.access import no_company
 from muniment.registry.company.listings import get_company
 from muniment.registry.company.owned_rows import newest_page
+from muniment.registry.fields import marks
 from muniment.registry.frameworks.authoring import current_specification
 from muniment.registry.models import Company, Framework, FrameworkSpecification, Ownership, State
-from muniment.registry.sql import marks
 
 KIND: Final = "assessments.executed"
 RUN: Final = "assessments_reportrun"

@@ -37,8 +37,7 @@ class RegistryConfig(AppConfig):
         from muniment.registry.declared import applying, current
         from muniment.registry.inviting.accounts import forget_ended
         from muniment.registry.people import suppression
-        from muniment.registry.plugged import publications
-        from muniment.registry.publishing import republishing, upgrade
+        from muniment.registry.publishing import publisher, republishing, upgrade
         from muniment.registry.settings.mail_mark import declared_mark
         from muniment.registry.verification.proofs import CODE_VALID_FOR, repeat_proofs
         from muniment.scrub import checks
@@ -53,7 +52,7 @@ class RegistryConfig(AppConfig):
         register(upgrade.HANDLER)
         register(applying.HANDLER)
         watch_clock(current.look, lambda: None)
-        register(publications.HANDLER)
+        register(publisher.PLUGIN_HANDLER)
         loading.installed()  # before a change needs them, and its transaction waits for their import
         register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
         register(Handler(kind="registry.invitations_ended", work=lambda _: forget_ended()), every_s=86_400)

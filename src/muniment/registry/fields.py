@@ -1,9 +1,14 @@
-"""Model fields that store the same bytes on SQLite and on PostgreSQL."""
+"""
+Model fields that store the same bytes on SQLite and on PostgreSQL, and raw SQL that both accept.
 
+Raw SQL is for the reads of every call: the ORM takes 0.2 ms to compose a query.
+"""
+
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from django.db import models
+from django.db import connection, models
 
 from muniment.kernel.phrases.phrase import Joined, Verbatim, plain
 from muniment.kernel.phrases.storing import packed, unpacked
@@ -75,3 +80,16 @@ class PhraseJSON(JSONText):
 
     def get_prep_value(self, value: Any) -> Any:
         return super().get_prep_value(packed(value))
+
+
+def rows(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return the rows of *statement*, with ``%s`` for each parameter; JSON columns come as text."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        selected: list[tuple[Any, ...]] = cursor.fetchall()
+    return selected
+
+
+def marks(values: Collection[object]) -> str:
+    """Return the ``%s, %s, …`` of an IN list."""
+    return ", ".join(["%s"] * len(values))

@@ -79,14 +79,14 @@ def _without_text(row: Row) -> frozenset[str]:
     return frozenset(record.by_name) - record.texts | {"state", "unlisted_by", "listed", "documentId"}
 
 
-def edited(row: Any, actor: Actor, before: JSONMapping, after: JSONMapping) -> None:
+def edited(row: Any, actor: Actor, before: JSONMapping, after: JSONMapping, *, on: datetime) -> None:
     """Record on the unsaved *row* that *actor* changed fields, given by their names and values in the history."""
     changed = _texts(row) & after.keys()
     if not changed:
         return
     former = row.provenance or {}
     owned = dict(former.get(OWNER, {}))
-    today = f"{now():%Y-%m-%d}"
+    today = f"{on:%Y-%m-%d}"
     by_owner = not decides(actor)
     for name in sorted(changed):
         day = today if by_owner else ""

@@ -54,8 +54,10 @@ class Schema(Struct, frozen=True, dict=True):
         fields = {"company": parts, "person": self.person.fields, "framework": self.framework.fields}
         return {kind: Listing(kind, each) for kind, each in fields.items()}
 
-    def company_field(self, name: str) -> Field:
-        return self.company.by_name.get(name) or self.bundle.by_name[name]
+    @cached_property
+    def company_fields(self) -> dict[str, Field]:
+        """The fields of a company and its parts, by name."""
+        return {**self.bundle.by_name, **self.company.by_name}
 
     def declare(self, *, company: tuple[Field, ...] = (), person: tuple[Field, ...] = ()) -> "Schema":
         """

@@ -189,8 +189,10 @@ def _own(actor: Actor) -> QuerySet[Company]:
 def _slug(rows: QuerySet[Company] | QuerySet[Framework], text: str) -> str:
     """Return the slug of the only one of *rows* with a name; a *text* in the form of a slug is one."""
     text = unicodedata.normalize("NFC", text)  # as slugs are stored; some systems take characters apart
+    if slug_from_name(text) == text:
+        return text
     asked = squeeze(text)
-    if not asked or slug_from_name(text) == text:
+    if not asked:
         return text
     held = list(rows.order_by("pk").values_list("slug", "name")[:MAX_COMPARED])
     if any(slug == text for slug, _ in held):

@@ -25,11 +25,11 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.phrases.phrase import Joined, Phrase, either
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.texts import first_text_fault
+from muniment.registry.fields import rows
 from muniment.registry.models import CapTableEntry, Company, PendingChange, Person, Proposal, RemovedItem
 from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.registry.publishing.rendering import CompanyView, company_line, company_object
-from muniment.registry.sql import rows
 from muniment.schema.company import (
     MAX_OBJECT_BYTES,
     TREASURY_NOTE,
@@ -554,7 +554,7 @@ def refuse_broken_fields(record: Record, difference: Difference, hint: str = HIN
 def _breaches(company: Company, difference: Difference) -> Iterator[Breach]:
     edited_by_row = {path[0] for path in difference.operations}
     for name, after in difference.after.items():
-        kind = settings.SCHEMA.company_field(name).kind
+        kind = settings.SCHEMA.company_fields[name].kind
         breaches = kind.breaches(after, (name,), difference.before[name], by_row=name not in edited_by_row)
         for breach in breaches:
             if name != "positions" or not _names_known_person(after, breach.path):

@@ -48,6 +48,7 @@ from muniment.registry.company.changes import (
 from muniment.registry.company.funding import compare_round, compare_rounds, not_closed, note_raising
 from muniment.registry.company.owned_rows import latest_companies
 from muniment.registry.exchange.batch import reserve_slug
+from muniment.registry.fields import rows
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -65,12 +66,11 @@ from muniment.registry.models import (
 )
 from muniment.registry.names import former
 from muniment.registry.people.naming import compare_positions
-from muniment.registry.plugged.checking import refuse_company
+from muniment.registry.plugin_checks import refuse_company
 from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.publishing.rendering import CompanyView, company_line, company_mark, company_object
 from muniment.registry.review.notifications import announce
-from muniment.registry.sql import rows
 from muniment.registry.verification.endings import end_proofs
 from muniment.registry_toml.vocabulary import hidden_members
 from muniment.schema.company import TREASURY_NOTE
@@ -335,20 +335,14 @@ def _update(
 ) -> CompanyUpdate:
     reviewed: Edit = {}
     if company.state in {State.PUBLISHED, State.UNLISTED} and not decides(actor):
-        reviewed = {name: value for name, value in edit.items() if settings.SCHEMA.company_field(name).review}
+        reviewed = {name: value for name, value in edit.items() if settings.SCHEMA.company_fields[name].review}
     direct = {name: value for name, value in edit.items() if name not in reviewed}
     difference = compare(company, direct, actor=actor, replace=replace, guard=guard)
-    requested = compare(company, reviewed)
-    pending = PendingChange.objects.filter(company=company, decision="").first() if reviewed else None
-    # A reviewed field that names its present value is no request: it withdraws the one that is pending.
-    settled = reviewed.keys() - requested.after
-    previous = pending.changes if pending else {}
-    withdrawn = [name for name in previous if name in settled]
-    changes = {name: _on_wire(name, value) for name, value in reviewed.items()}
-    asked_again = previous.keys() & requested.after
-    replaced = {name: value for name, value in previous.items() if name in asked_again and value != changes[name]}
-    refuse_broken_rules(company, difference)
-    refuse_broken_rules(company, requested)
+    request = _review_request(company, reviewed) if reviewed else ReviewRequest()
+    requested = request.difference
+    for part in (difference, requested):
+        if part:
+            refuse_broken_rules(company, part)
     if difference or requested:
         refuse_company(actor, company, {**difference.columns, **requested.columns}, difference.lists)
     view, entry_id = None, None
@@ -356,48 +350,82 @@ def _update(
         if difference:
             view, entry_id = write(actor, company, difference, action)
         if reviewed:
-            _request_review(actor, company, pending, changes, requested)
+            _request_review(actor, company, request)
     return CompanyUpdate(
         company=_read_whole(actor, company, view),
         version=company.version,
         applied=list(difference.after),
         awaiting_review=list(requested.after),
-        withdrawn=withdrawn,
+        withdrawn=list(request.withdrawn),
         awaiting_people=difference.asked,
         diff={**difference.to_wire(), **requested.to_wire()},
         profiles=difference.profiles,
-        replaced=replaced,
+        replaced=request.replaced,
         entry_id=entry_id,
     )
 
 
+@dataclass(frozen=True, slots=True)
+class ReviewRequest:
+    """
+    The part of an edit that reviewers decide on.
+
+    Args:
+        changes: the fields, by wire name, as the pending change keeps them.
+        difference: those of them that differ from the listing.
+        pending: the pending change of the listing before it, if there is one.
+    """
+
+    changes: JSONObject = field(default_factory=dict)
+    difference: Difference = field(default_factory=Difference)
+    pending: PendingChange | None = None
+
+    @property
+    def previous(self) -> JSONObject:
+        """Return the values that have been asked for before."""
+        return self.pending.changes if self.pending else {}
+
+    @property
+    def withdrawn(self) -> JSONObject:
+        """Return what was asked for before and is not any more: to repeat the present value withdraws the request."""
+        settled = self.changes.keys() - self.difference.after
+        return {name: value for name, value in self.previous.items() if name in settled}
+
+    @property
+    def replaced(self) -> JSONObject:
+        """Return what was asked for before, where another value is asked for now."""
+        asked_again = self.previous.keys() & self.difference.after
+        return {
+            name: value for name, value in self.previous.items() if name in asked_again and value != self.changes[name]
+        }
+
+
+def _review_request(company: Company, reviewed: Edit) -> ReviewRequest:
+    """Return the request for the *reviewed* fields of an edit."""
+    pending = PendingChange.objects.filter(company=company, decision="").first()
+    changes = {name: _on_wire(name, value) for name, value in reviewed.items()}
+    return ReviewRequest(changes, compare(company, reviewed), pending)
+
+
 def _on_wire(name: str, value: Any) -> Any:
     """Return the value of a field as a request keeps it; a field that is cleared is empty rather than absent."""
-    kind = settings.SCHEMA.company_field(name).kind
+    kind = settings.SCHEMA.company_fields[name].kind
     wire_value = kind.wire(value)
     return kind.empty if wire_value is None else wire_value
 
 
-def _request_review(
-    actor: Actor, company: Company, pending: PendingChange | None, changes: JSONObject, requested: Difference
-) -> None:
+def _request_review(actor: Actor, company: Company, request: ReviewRequest) -> None:
     """
     Add fields to the pending change; a value equal to the current one withdraws its field.
 
     Another pending change is a new row in the old place of the queue: reviewers decide on what they saw.
-
-    Args:
-        changes: the reviewed fields of the edit, by wire name.
-        requested: the fields in *changes* that differ from the listing.
     """
-    previous = pending.changes if pending else {}
-    wanted = {name: value for name, value in previous.items() if name not in changes}
+    pending, requested, changes = request.pending, request.difference, request.changes
+    wanted = {name: value for name, value in request.previous.items() if name not in changes}
     wanted |= {name: value for name, value in changes.items() if name in requested.after}
-    settled = changes.keys() - requested.after
-    withdrawn = {name: value for name, value in previous.items() if name in settled}
-    if withdrawn:
-        history.entry(actor, "request withdrawn", before=withdrawn, after={}, company=company).save()
-    if wanted == previous:
+    if request.withdrawn:
+        history.entry(actor, "request withdrawn", before=request.withdrawn, after={}, company=company).save()
+    if wanted == request.previous:
         return
     asked_at = now()
     if pending is not None:
@@ -405,7 +433,7 @@ def _request_review(
         pending.save(update_fields=["decision", "decided_at"])
         asked_at = pending.asked_at
     if wanted:
-        request = PendingChange.objects.create(
+        created = PendingChange.objects.create(
             company=company,
             account_id=actor.account_id,
             via=actor.via,
@@ -413,7 +441,7 @@ def _request_review(
             changes=wanted,
             asked_at=asked_at,
         )
-        announce(f"change:{request.pk}")
+        announce(f"change:{created.pk}")
     if requested:
         history.entry(actor, "asked", before=requested.before, after=requested.after, company=company).save()
 
@@ -566,11 +594,11 @@ def compare(
             case "teamSize" if has_team_size:
                 pass  # below, once the positions are compared
             case _:
-                field = settings.SCHEMA.company_field(name)
+                field = settings.SCHEMA.company_fields[name]
                 _compare_column(company, field, value, difference, replace=replace, guard=guard)
     # A note of the former amount says nothing of another one.
     if "treasury" in difference.after and TREASURY_NOTE not in edit and not replace:
-        compare_field(company, settings.SCHEMA.company_field(TREASURY_NOTE), None, difference)
+        compare_field(company, settings.SCHEMA.company_fields[TREASURY_NOTE], None, difference)
     if has_team_size:
         _compare_team_size(company, edit["teamSize"], difference)
         # Answers name the fields in the order of the edit.
@@ -600,7 +628,7 @@ def _compare_team_size(company: Company, value: int | None, difference: Differen
     if "positions" in difference.after:
         people_count = count_people(difference.after["positions"])
     if not people_count:
-        compare_field(company, settings.SCHEMA.company_field("teamSize"), value, difference)
+        compare_field(company, settings.SCHEMA.company_fields["teamSize"], value, difference)
         return
     shown = stored_count or company.team_size
     if value not in {people_count, shown}:
@@ -684,8 +712,9 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
     Raises:
         TooMany: the account has changed too much text in a short time.
     """
+    moment = now()
     values = {"before": difference.before, "after": difference.after}
-    entry = history.entry(actor, action, **values, company=company, note=note)
+    entry = history.entry(actor, action, **values, company=company, note=note, at=moment)
     history.charge(actor, entry.before, entry.after, entry.parts)
     loaded: dict[int, CompanyView] = {}
     affected = AffectedRows(loaded=loaded)
@@ -693,9 +722,9 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
         company.former_names = former.after_rename(company, difference.columns["name"])
         difference.columns["former_names"] = company.former_names
     difference.write_columns(company)
-    provenance.edited(company, actor, difference.before, difference.after)
+    provenance.edited(company, actor, difference.before, difference.after, on=moment)
     company.version += 1
-    company.updated_at = now()
+    company.updated_at = moment
     company.save(update_fields=["version", "updated_at", "provenance", *difference.columns])
     if "website" in difference.columns:
         end_proofs([company.pk])

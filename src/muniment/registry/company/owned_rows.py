@@ -12,8 +12,8 @@ from django.db.models import Model, QuerySet
 from django.db.models.expressions import RawSQL
 
 from muniment.kernel.pagination import Page
+from muniment.registry.fields import rows as rows_of
 from muniment.registry.models import Company, Ownership
-from muniment.registry.sql import rows as rows_of
 
 _NEWEST: Final = ("-created_at", "-pk")
 

@@ -67,7 +67,7 @@ from muniment.registry.models import (
     State,
 )
 from muniment.registry.names import former
-from muniment.registry.plugged.checking import is_company_refused, is_unchecked
+from muniment.registry.plugin_checks import is_company_refused, is_unchecked
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.verification.endings import end_proofs
 from muniment.schema.company_parts import POSITIONS

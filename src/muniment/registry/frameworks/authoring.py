@@ -205,11 +205,12 @@ def current_specification(framework_id: str) -> FrameworkSpecification | None:
 
 
 def _write(actor: Actor, framework: Framework, action: str, before: JSONObject, after: JSONObject) -> None:
-    provenance.edited(framework, actor, before, after)
+    moment = now()
+    provenance.edited(framework, actor, before, after, on=moment)
     framework.version += 1
-    framework.updated_at = now()
+    framework.updated_at = moment
     framework.save()
-    history.entry(actor, action, before=before, after=after, framework=framework).save()
+    history.entry(actor, action, before=before, after=after, framework=framework, at=moment).save()
     affected = AffectedRows().framework(framework.pk)
     publish(affected.framework_with_companies(framework.pk) if "name" in after else affected)
     _record(actor, framework, action, after)

@@ -18,19 +18,13 @@ from muniment.store.search_text import squeeze
 
 MAX_NAMES: Final = 50
 HIDDEN: Final = "hidden"
-_MEMBERS: Final = ("name", "until")
+MEMBERS: Final = ("name", "until")
 Stored = list[JSONObject] | None
 
 
 def key_of(name: str) -> str:
     """Return what the forms of one name have in common; a name of signs alone is itself."""
     return squeeze(name) or name
-
-
-def shown(stored: Any) -> list[JSONObject] | None:
-    """Return the public names as answers show them, the latest first; None if there are none."""
-    public = (each for each in stored or () if HIDDEN not in each)
-    return [{name: each[name] for name in _MEMBERS if each.get(name)} for each in public] or None
 
 
 def find(stored: Stored, name: str) -> JSONObject | None:
@@ -67,7 +61,7 @@ def joined(stored: Stored, given: Iterable[JSONObject], name: str, is_removed: C
     for each in given:
         known = find(found, each["name"])
         if known is None and key_of(each["name"]) != key_of(name) and not is_removed(each["name"]):
-            found.append({member: each[member] for member in _MEMBERS if each.get(member)})
+            found.append({member: each[member] for member in MEMBERS if each.get(member)})
         elif known is not None and each.get("until") and not known.get("until"):
             found[found.index(known)] = {**known, "until": each["until"]}
     return _limited(found)

@@ -25,6 +25,7 @@ from muniment.registry.people import suppression
 from muniment.registry.people.erasing import ERASED, write_suppressions
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.registry.publishing.redaction import overwrite_deleted, purge_search_index, retire_exports
+from muniment.registry.publishing.rendering import public_former_names
 
 
 def list_former_names(actor: Actor, slug: str) -> list[JSONObject]:
@@ -93,7 +94,7 @@ def _find(actor: Actor, slug: str, name: str) -> tuple[Company, JSONObject]:
 
 def _write(actor: Actor, company: Company, names: former.Stored, action: str, *, is_told: bool = True) -> None:
     """Store former names with their history, and publish them; *is_told*: the history has them."""
-    before, after = former.shown(company.former_names), former.shown(names)
+    before, after = public_former_names(company.former_names), public_former_names(names)
     values = ({"formerNames": before}, {"formerNames": after}) if is_told and before != after else ({}, {})
     company.former_names = names
     company.version += 1

@@ -29,7 +29,7 @@ from muniment.registry.company.changes import (
 from muniment.registry.company.pictures import stored_path
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import Company, HistoryEntry, Person, UnlistedBy
-from muniment.registry.plugged.checking import refuse_person
+from muniment.registry.plugin_checks import refuse_person
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.validation import Fault
 
@@ -141,11 +141,12 @@ def write_profile(actor: Actor, person: Person, action: str, before: JSONObject,
     if after.get("state") == "published":
         refuse_person(actor, person, {}, publishes=True)
     history.charge(actor, before, after)
-    provenance.edited(person, actor, before, after)
+    moment = now()
+    provenance.edited(person, actor, before, after, on=moment)
     person.version += 1
-    person.updated_at = now()
+    person.updated_at = moment
     person.save()
-    entry = history.entry(actor, action, before=before, after=after, person=person)
+    entry = history.entry(actor, action, before=before, after=after, person=person, at=moment)
     entry.save()
     affected = AffectedRows()
     if {"name", "state"} & after.keys():
@@ -174,7 +175,7 @@ def create_profile(actor: Actor, change: ProfileChange) -> Person:
             person = Person(slug=slug, account_id=account_id)
             difference = compare_profile(person, edit, actor)
             difference.write_columns(person)
-            provenance.edited(person, actor, {}, difference.after)
+            provenance.edited(person, actor, {}, difference.after, on=now())
             person.save()
             history.entry(actor, "created", before={}, after=difference.after, person=person).save()
             return person

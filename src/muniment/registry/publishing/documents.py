@@ -6,13 +6,14 @@ Companies and frameworks show the published scores of reports.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
+from functools import cache, partial
 from itertools import islice
 from typing import Any, Final
 
 import msgspec
 from django.conf import settings
-from django.db import models
+from django.db import connection, models
 from django.db.models import Case, Count, F, When
 
 from muniment.kernel.ids import now
@@ -20,6 +21,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import number, summary_path, timestamp
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
+from muniment.registry.fields import JSONText, marks, rows
 from muniment.registry.models import Company, DomainProof, Framework, FrameworkSpecification, Person, Score, State
 from muniment.registry.publishing.rendering import (
     CompanyView,
@@ -31,7 +33,6 @@ from muniment.registry.publishing.rendering import (
     person_document,
     position_in_company,
 )
-from muniment.registry.sql import marks, rows, stored
 from muniment.schema.framework import TOP_SCORES
 from muniment.store.published_document import PublishedDocument
 
@@ -116,7 +117,7 @@ def company_views(keys: list[int], without: Mapping[str, Collection[int]] = NONE
     """
     if not keys:
         return {}
-    every = stored(Company, f"{_COMPANIES} WHERE company.id IN ({marks(keys)})", keys)
+    every = _stored(Company, f"{_COMPANIES} WHERE company.id IN ({marks(keys)})", keys)
     views = {columns["id"]: CompanyView(columns, has_owner=bool(columns["has_owner"])) for columns in every}
     of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
     chosen = dict.fromkeys(_TABLES_OF_LISTS, (of_these, keys))
@@ -228,7 +229,7 @@ def person_documents(keys: list[int]) -> dict[int, PublishedDocument]:
         company = company_reference({"slug": slug, "name": name, "symbol": symbol, "icon": icon}, digest)
         owned_on = _owned_on(origin, "positions", item)
         places[person].append(PlaceView(title, msgspec.json.decode(extra), company=company, owned_on=owned_on))
-    people = stored(Person, f"SELECT * FROM registry_person WHERE id IN ({chosen})", keys)
+    people = _stored(Person, f"SELECT * FROM registry_person WHERE id IN ({chosen})", keys)
     return {row["id"]: person_document(row, places.get(row["id"], ()), settings.SCHEMA) for row in people}
 
 
@@ -359,3 +360,53 @@ def fetched_logo(to_company: str = "") -> Case:
     """
     is_current = {f"{to_company}fetched_logo__source": F(f"{to_company}icon")}
     return Case(When(**is_current, then=F(f"{to_company}fetched_logo__digest")), default=None)
+
+
+_Convert = Callable[[Any], Any]
+
+
+def _stored(model: type[models.Model], statement: str, parameters: Sequence[Any]) -> Iterator[JSONObject]:
+    """
+    Return rows of *model*'s table by column, with values as the model has them; other columns as they come.
+
+    The ORM reads them too, but takes 0.2 ms to compose a query, and many changes need these rows.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        names = tuple(each[0] for each in cursor.description)
+        found = cursor.fetchall()
+    converted = _conversions(model, names, connection.vendor)
+    for row in found:
+        values = dict(zip(names, row, strict=True))
+        for name, convert in converted:
+            if values[name] is not None:
+                values[name] = convert(values[name])
+        yield values
+
+
+@cache
+def _conversions(model: type[models.Model], names: tuple[str, ...], vendor: str) -> tuple[tuple[str, _Convert], ...]:
+    """Return what turns stored values into those of the model, as the ORM does on databases of this *vendor*."""
+    meta = model._meta  # noqa: SLF001 - Django's public name
+    fields = {field.column: field for field in meta.concrete_fields}
+    found: list[tuple[str, _Convert]] = []
+    for name in names:
+        field = fields.get(name)
+        if isinstance(field, JSONText):
+            found.append((name, msgspec.json.decode))
+        elif vendor == "sqlite" and isinstance(field, models.DateTimeField):
+            found.append((name, _aware))
+        elif field:
+            column = field.get_col(meta.db_table)
+            converters = (*connection.ops.get_db_converters(column), *field.get_db_converters(connection))
+            found += [(name, partial(_convert, each, column)) for each in converters]
+    return tuple(found)
+
+
+def _convert(converter: Callable[[Any, Any, Any], Any], column: Any, value: Any) -> Any:
+    return converter(value, column, connection)
+
+
+def _aware(stored: datetime) -> datetime:
+    """Return a moment that SQLite stores: that of UTC, without a zone."""
+    return stored.replace(tzinfo=UTC)

@@ -22,17 +22,22 @@ from django.db import connection, connections, transaction
 from django.dispatch import Signal
 from msgspec.structs import replace
 
+from muniment.jobs import queue
+from muniment.jobs.handlers import Abandoned, Handler
+from muniment.jobs.queue import JobRun
 from muniment.kernel.http.representations import stamp_after
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.wire import parse_timestamp, timestamp
+from muniment.plugins.loading import installed
+from muniment.plugins.values import Publication
 from muniment.registry.declared import current
 from muniment.registry.declared.stored import mark_of
+from muniment.registry.fields import marks, rows
 from muniment.registry.models import Framework, Position, State
-from muniment.registry.plugged import publications
 from muniment.registry.publishing import documents
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
 from muniment.registry.publishing.rendering import CompanyView
-from muniment.registry.sql import marks, rows
 from muniment.store import chain
 from muniment.store.database.migrations import migration_lock
 from muniment.store.database.snapshots import snapshot
@@ -307,7 +312,7 @@ def publish(affected: AffectedRows) -> int | None:
         write(raw, _entries(moves, first, at, stamp, affected.loaded))
         put_stamp(raw, edition, stamp)
     announced = [(move.kind, move.slug, move.change, sequence) for sequence, move in enumerate(moves, first)]
-    publications.announce(announced)
+    announce_to_plugins(announced)
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
 
@@ -322,7 +327,7 @@ def record_unlisted(kind: str, key: str) -> int:
         entry = PublishedEntry(sequence=edition, kind=kind, key=key, change="unlisted", at=at)
         write(raw, [entry])
         put_stamp(raw, edition, _next_stamp(at))
-    publications.announce([(kind, key, "unlisted", edition)])
+    announce_to_plugins([(kind, key, "unlisted", edition)])
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
 
@@ -479,3 +484,64 @@ def _framework_standings(keys: list[int]) -> Iterator[Standing]:
     ):
         public = listed and (kind == Framework.Kind.SCORE or state == State.PUBLISHED)
         yield pk, slug, public, was_public, number
+
+
+# ---------------------------------------------------------------- what plugins hear of publications
+# Each hears of them in jobs of its own: enqueued by the transaction that publishes, and run after it. A plugin that
+# fails or is slow delays its own jobs only: they have a lane of their own, and one at a time runs for each plugin.
+
+PUBLISHED_JOB: Final = "registry.published"
+PLUGIN_LANE: Final = "plugins"
+PUBLICATIONS_IN_A_JOB: Final = 500
+"""An import has thousands."""
+
+
+def announce_to_plugins(entries: Iterable[tuple[str, str, str, int]]) -> None:
+    """Enqueue what plugins are told: kind, slug, change and edition of each document. Call it in the transaction."""
+    calls = installed().calls("published")
+    if not calls:
+        return
+    for chunk in _job_rows(entries):
+        for call in calls:
+            queue.enqueue(PUBLISHED_JOB, {"plugin": call.plugin, "publications": chunk}, group=call.plugin)
+
+
+def _job_rows(entries: Iterable[tuple[str, str, str, int]]) -> Iterator[list[list[Any]]]:
+    rows = iter(entries)
+    while chunk := [list(row) for row in islice(rows, PUBLICATIONS_IN_A_JOB)]:
+        yield chunk
+
+
+def tell_plugin(run: JobRun) -> dict[str, int]:
+    """
+    Call the plugin for each publication that it has not heard of; after a failure, again from that one on.
+
+    Raises:
+        Abandoned: the plugin is not installed any more, or has no such hook.
+        RuntimeError: the plugin cannot be loaded.
+    """
+    name, rows = run.payload["plugin"], run.payload["publications"]
+    plugins = installed()
+    call = next((each for each in plugins.calls("published") if each.plugin == name), None)
+    if call is None:
+        if failed := next((each for each in plugins.failed if each.name == name), None):
+            raise RuntimeError(Phrase("the plugin {name} cannot be loaded: {fault}", name=name, fault=failed.fault))
+        raise Abandoned(Phrase("the plugin {name} is not installed, or does not hear of publications", name=name))
+    heard = len(run.kept("told:"))
+    for number, (kind, slug, change, edition) in enumerate(rows[heard:], heard):
+        run.check()
+        call(publication=Publication(kind=kind, id=slug, change=change, edition=edition))
+        run.checkpoint(f"told:{number}", edition, done=number + 1, total=len(rows))
+    return {"publications": len(rows)}
+
+
+PLUGIN_HANDLER: Final = Handler(
+    kind=PUBLISHED_JOB,
+    work=tell_plugin,
+    lease_s=60,
+    max_attempts=10,
+    max_kills=5,
+    back_off_s=5,
+    lane=PLUGIN_LANE,
+    per_group=1,
+)  # ten attempts take 43 minutes: a receiver that is away for longer misses them, and the job shows it

@@ -11,9 +11,9 @@ from typing import Final
 from django.db import connection, transaction
 
 from muniment.kernel.ids import new_id, now
+from muniment.registry.fields import rows
 from muniment.registry.models import FeedTombstone
 from muniment.registry.publishing.publisher import record_unlisted
-from muniment.registry.sql import rows
 from muniment.store.database.erasure import ERASED, PURGE_INDEX, compact
 from muniment.store.sqlite.base import write_lock_of
 

@@ -70,8 +70,7 @@ class CompanyView:
     @property
     def raising(self) -> bool:
         """Return whether a funding round is open today, in UTC."""
-        today = now().date()
-        return any(funding_round.is_open(today) for funding_round in self.rounds)
+        return any(funding_round.is_open(now().date()) for funding_round in self.rounds)
 
 
 @dataclass(slots=True)
@@ -117,6 +116,15 @@ def shown_logo(icon: str, fetched_digest: str | None) -> JSONObject | None:
     return {"url": f"/pictures/{digest}-{LOGO_SIDE}.webp", "width": LOGO_SIDE, "height": LOGO_SIDE} if digest else None
 
 
+def public_former_names(stored: Any) -> list[JSONObject] | None:
+    """Return the former names that nobody hides as answers show them, the latest first; None if there are none."""
+    names = []
+    for former_name in stored or ():
+        if former.HIDDEN not in former_name:
+            names.append({member: former_name[member] for member in former.MEMBERS if former_name.get(member)})
+    return names or None
+
+
 def company_reference(columns: JSONObject, fetched_logo: str | None = None) -> JSONObject:
     """Return a company as people and frameworks refer to it, with the digest of its fetched logo."""
     slug = columns["slug"]
@@ -142,7 +150,7 @@ def company_object(view: CompanyView, schema: Schema) -> JSONObject:
         "raising": view.raising,
         "maintainedByOwner": view.has_owner,
         "logo": shown_logo(row["icon"], row.get("logo_digest")),
-        "formerNames": former.shown(row["former_names"]),
+        "formerNames": public_former_names(row["former_names"]),
         "verifiedDomain": view.verified_domain,
         "assessments": view.assessments or None,
         "derivedCountries": derived_countries or None,
@@ -412,7 +420,7 @@ def search_texts_of_company(
         themes="\n".join(theme for theme in themes if theme),
         place="\n".join(dict.fromkeys(_places(row["address"]))),
         people="\n".join(islice(names_and_titles, MAX_PEOPLE)),
-        former=tuple(former_name["name"] for former_name in former.shown(row["former_names"]) or ()),
+        former=tuple(former_name["name"] for former_name in public_former_names(row["former_names"]) or ()),
     )
 
 

@@ -15,9 +15,9 @@ import msgspec
 from django.db import DatabaseError, connection, transaction
 
 from muniment.registry.company.funding import due
+from muniment.registry.fields import rows
 from muniment.registry.publishing import publisher
 from muniment.registry.publishing.documents import TABLES, render
-from muniment.registry.sql import rows
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
 from muniment.scrub.instance import record_met
 from muniment.store.chain import body_digest

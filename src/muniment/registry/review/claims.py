@@ -21,7 +21,7 @@ from muniment.registry.company.changes import BadFields, CompanyChange, read_cha
 from muniment.registry.company.listings import add_owner, compare, update_company
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.people.profiles import join_person
-from muniment.registry.plugged.checking import refuse_company
+from muniment.registry.plugin_checks import refuse_company
 from muniment.registry.review import notifications
 from muniment.registry.review.notifications import announce
 from muniment.schema.validation import Fault

@@ -29,7 +29,7 @@ from muniment.registry.company.changes import CompanyChange, read_change, refuse
 from muniment.registry.company.listings import compare, publish_company, write
 from muniment.registry.models import Company, PendingChange, Person, State, Taking, UnlistedBy
 from muniment.registry.people import naming
-from muniment.registry.plugged.checking import refuse_company, refuse_step
+from muniment.registry.plugin_checks import refuse_company, refuse_step
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.registry.review import notifications
 from muniment.registry.review.notifications import announce

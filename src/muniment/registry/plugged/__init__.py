@@ -1,1 +1,0 @@
-"""Plugins in the registry: they check changes before they are made, and hear of publications afterwards."""
