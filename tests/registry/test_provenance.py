@@ -9,7 +9,6 @@ from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import revert_company, update_company
 from muniment.registry.exchange.importer import ImportOptions, import_registry
-from muniment.registry.frameworks import authoring
 from muniment.registry.frameworks import authoring as frameworks
 from muniment.registry.models import Company, HistoryEntry
 from muniment.registry.people import moderation, positions, profiles
@@ -37,7 +36,7 @@ def today(monkeypatch):
     def later():
         return real().replace(year=2030, month=1, day=shift.get("day", 1))
 
-    for module in (provenance, listings, profiles, authoring):
+    for module in (provenance, listings, profiles, frameworks):
         monkeypatch.setattr(module, "now", later)
     return lambda day: shift.update(day=day)
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from muniment.mcp.protocol.admission import Access, BearerAuthentication
-from muniment.mcp.protocol.http import OriginPolicy
+from muniment.mcp.protocol.http import Access, BearerAuthentication, OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.owner.server import owner_declarations
 from muniment.oauth.resources import manage_server

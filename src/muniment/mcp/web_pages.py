@@ -6,12 +6,10 @@ A call of a tool that does not exist is led to the page that its name means, or 
 
 import difflib
 import re
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.kernel.problems import BadRequest
+from muniment.kernel.json import JSONObject
 
 NEW_LISTING: Final = "/manage/companies/new"
 LISTINGS: Final = "/manage"
@@ -100,17 +98,6 @@ _PAGE: Final = re.compile(
 )
 """A page or a resource of the API by its path, as messages name it that pages show too."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-
-
-@contextmanager
-def leading_from_pictures(changes: JSONMapping, page: str) -> Iterator[None]:
-    """Let the refusal of *changes* that have a picture name the *page* on which it is changed."""
-    try:
-        yield
-    except BadRequest as refusal:
-        if not PICTURES.isdisjoint(changes):
-            refusal.hint = f"The picture is changed in the web app: {page}. {refusal.hint}"
-        raise
 
 
 def with_addresses(error: JSONObject, base_url: str) -> JSONObject:

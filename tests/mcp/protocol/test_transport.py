@@ -12,8 +12,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.fairness import Fairness, Limiter
 from muniment.kernel.problems import Forbidden, Unauthorized
 from muniment.mcp.declarations import Declarations, Tool
-from muniment.mcp.protocol.admission import Access
-from muniment.mcp.protocol.http import MAX_BODY_BYTES, MAX_PUBLIC_BODY_BYTES, OriginPolicy
+from muniment.mcp.protocol.http import MAX_BODY_BYTES, MAX_PUBLIC_BODY_BYTES, Access, OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from services.mcp import Asker, fictional_registry, initialize, legacy, modern, public_server
 

@@ -43,22 +43,25 @@ from muniment.mcp.declarations import (
     Tool,
 )
 from muniment.mcp.protocol import messages
-from muniment.mcp.protocol.admission import Access, Admitted, charge_public, read_prompt_body
 from muniment.mcp.protocol.http import (
     ALLOW,
     CORS,
     MAX_BODY_BYTES,
     MAX_PUBLIC_BODY_BYTES,
+    Access,
+    Admitted,
     Headers,
     OriginPolicy,
     Reply,
     accepts_events,
+    charge_public,
     check_types,
     deliver,
     error_reply,
     headers_by_name,
     preflight,
     read_body,
+    read_prompt_body,
 )
 from muniment.mcp.protocol.messages import (
     ACCEPTED,
@@ -415,12 +418,13 @@ class ToolServer:
 
     async def _admit(self, scope: Scope) -> Admitted:
         """Authenticate the caller, and charge the limit that applies."""
-        client, actor, refusal = _state(scope, "client"), None, None
+        client, request_id = _state(scope, "client"), _state(scope, "request_id")
+        actor, refusal = None, None
         if self.access is not None:
             actor, refusal = await self.access.admit(scope, client)
         elif self.limiter is not None:
             refusal = charge_public(self.limiter, scope, client)
-        return Admitted(Caller(actor, client, _state(scope, "request_id")), refusal)
+        return Admitted(Caller(actor, client, request_id), refusal)
 
     def admit(self, headers: dict[bytes, bytes]) -> None:
         """Raise a problem for a Host, an Origin or a content type that is not allowed."""
@@ -486,13 +490,14 @@ class ToolServer:
 
         Raises:
             NotPermitted: the caller's credential lacks the tool's scope.
+            TooMany: the account is over its limit of calls that may change something.
         """
         tool = bound.tool
         if tool.scope is not None and tool.scope not in caller.scopes:
             refused = self.access.missing(tool.scope) if self.access else Forbidden(_NO_CREDENTIAL, "")
             raise NotPermitted(refused)
-        if self.access is not None:
-            self.access.hold_to_writes(tool, caller)
+        if self.access is not None and not tool.read_only:
+            self.access.fairness.take("writes", str(caller.owner.account_id))
         return tool.handler(bound.check(arguments or {}), caller)
 
     async def _answer_call(self, asked: ToolCall, admitted: Admitted, report: Report | None = None) -> Reply:

@@ -117,7 +117,7 @@ def shown_logo(icon: str, fetched_digest: str | None) -> JSONObject | None:
 
 
 def public_former_names(stored: Any) -> list[JSONObject] | None:
-    """Return the former names that nobody hides as answers show them, the latest first; None if there are none."""
+    """Return the former names that no side hides, as answers show them, the latest first; None if there are none."""
     names = []
     for former_name in stored or ():
         if former.HIDDEN not in former_name:

@@ -4,8 +4,7 @@ from muniment.kernel import fairness
 from muniment.kernel.fairness import Verdict
 from muniment.kernel.problems import Problem
 from muniment.mcp.declarations import Caller
-from muniment.mcp.protocol.admission import Access
-from muniment.mcp.protocol.http import Headers, Reply, headers_by_name
+from muniment.mcp.protocol.http import Access, Headers, Reply, headers_by_name
 from muniment.mcp.protocol.transport import ToolCall, ToolServer
 
 

@@ -19,7 +19,6 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import picture_address, timestamp, with_picture_addresses
 from muniment.mcp import provenance as marking
-from muniment.mcp import web_pages
 from muniment.mcp.arguments import UNSHOWN
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import answers, output_schemas
@@ -50,6 +49,7 @@ from muniment.mcp.tools.owner.tool import (
     UNDO,
     dry_marked,
     is_dry,
+    leading_from_pictures,
     owner_tool,
     page_of,
     rehearsal,
@@ -284,9 +284,7 @@ class CompanyTools:
         return marking.mark(answer, {("company", found.slug): found.provenance})
 
     def update_my_company(self, arguments: Arguments, caller: Caller) -> Marked:
-        with web_pages.leading_from_pictures(
-            arguments.get("changes") or {}, f"{self._own_url(arguments['slug'])}/logo"
-        ):
+        with leading_from_pictures(arguments.get("changes") or {}, f"{self._own_url(arguments['slug'])}/logo"):
             done = self._update(arguments, caller)
         answer: JSONObject = {}
         if "company" in arguments.get("include", ()):

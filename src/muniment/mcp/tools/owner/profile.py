@@ -29,6 +29,7 @@ from muniment.mcp.tools.owner.tool import (
     UNDO,
     dry_marked,
     is_dry,
+    leading_from_pictures,
     owner_tool,
     revert_arguments,
     shown_entries,
@@ -107,7 +108,7 @@ class ProfileTools:
         if len(arguments.keys() & {"changes", "positions", "revert"}) != 1:
             raise BadRequest("The call needs changes, positions or revert.", "Send one of them in each call.")
         page = f"{self._base_url}{web_pages.PROFILE}"
-        with web_pages.leading_from_pictures(arguments.get("changes") or {}, page):
+        with leading_from_pictures(arguments.get("changes") or {}, page):
             done = self._update(arguments, caller.owner)
         person = self._person(done.person)
         answers.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")

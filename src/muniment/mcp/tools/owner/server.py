@@ -12,8 +12,7 @@ from muniment.kernel.fairness import Fairness
 from muniment.mcp import web_pages
 from muniment.mcp.apps.views import OWNER, with_views
 from muniment.mcp.declarations import Declarations
-from muniment.mcp.protocol.admission import Access, BearerAuthentication
-from muniment.mcp.protocol.http import OriginPolicy
+from muniment.mcp.protocol.http import Access, BearerAuthentication, OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.provenance import INSTRUCTIONS
 from muniment.mcp.skills.skills import OWNER as OWNER_SKILLS

@@ -12,10 +12,12 @@ from typing import Any, Final
 from django.db import transaction
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Answer, Arguments, Caller, JsonSchema, Tool
 from muniment.mcp.tools.addresses import MAX_CHARACTERS
 from muniment.mcp.tools.output_schemas import INTEGER, MOMENT, STRING, cuttable, list_of, object_of, strings
+from muniment.mcp.web_pages import PICTURES
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.company.access import company_slug, framework_slug
 from muniment.registry.models import HistoryEntry
@@ -179,3 +181,14 @@ def dry_marked(answer: JSONObject, arguments: Arguments, *created: str) -> JSONO
     if not is_dry(arguments):
         return answer
     return {name: value for name, value in answer.items() if name not in created} | {"dryRun": True}
+
+
+@contextmanager
+def leading_from_pictures(changes: JSONMapping, page: str) -> Iterator[None]:
+    """Let the refusal of *changes* that have a picture name the *page* on which it is changed."""
+    try:
+        yield
+    except BadRequest as refusal:
+        if not PICTURES.isdisjoint(changes):
+            refusal.hint = f"The picture is changed in the web app: {page}. {refusal.hint}"
+        raise
