@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from muniment.assessments.models import Application, Report
 from muniment.assessments.operations import get_report, is_runnable
-from muniment.kernel.actor import Actor
+from muniment.kernel.actor import Actor, decides
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
@@ -19,7 +19,6 @@ from muniment.kernel.texts import text_fault
 from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_of
 from muniment.registry import history
-from muniment.registry.company.access import decides
 from muniment.registry.models import Company, Framework
 
 MAX_NOTE: Final = 2_000

@@ -50,3 +50,8 @@ class Actor:
 SYSTEM = Actor(account_id=None, role="operator", via="system", credential="system")
 COMMAND = Actor(account_id=None, role="operator", via="command", credential="command line")
 VISITOR = Actor(account_id=None, role="visitor", via="web", scopes=frozenset())
+
+
+def decides(actor: Actor) -> bool:
+    """Return whether *actor* acts as a reviewer: on pages or the command line, never through a token or an app."""
+    return actor.is_reviewer and actor.via in {"web", "command", "system"}

@@ -11,10 +11,9 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from muniment.kernel.actor import Actor
+from muniment.kernel.actor import Actor, decides
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.registry.company.access import decides
 from muniment.registry.models import Company, Framework, Person
 
 Row = Company | Person | Framework

@@ -17,7 +17,6 @@ import msgspec
 from msgspec import Struct, field
 
 from muniment.kernel.json import JSONError, JSONObject, read_json
-from muniment.kernel.problems import TooMany
 from muniment.mcp.declarations import PROVENANCE, InputRequired, Marked
 from muniment.mcp.protocol.http import JSON_HEADERS, NOTHING, Reply
 
@@ -340,9 +339,3 @@ def fault_reply(fault: Fault, request_id: bytes, *, is_modern: bool) -> Reply:
         error["data"] = fault.data
     body = b'{"jsonrpc":"2.0","id":' + request_id + b',"error":' + msgspec.json.encode(error) + b"}"
     return Reply(status, JSON_HEADERS, body)
-
-
-def check_rate(refusal: TooMany | None) -> None:
-    """Raise the *refusal* of a caller over a limit."""
-    if refusal is not None:
-        raise refusal

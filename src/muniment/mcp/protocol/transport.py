@@ -27,7 +27,7 @@ from muniment.kernel import tracing
 from muniment.kernel.asgi import Receive, Scope, Send, gone
 from muniment.kernel.fairness import Limiter
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import Forbidden, MethodNotAllowed, Problem
+from muniment.kernel.problems import Forbidden, MethodNotAllowed, Problem, TooMany
 from muniment.mcp import web_pages
 from muniment.mcp.arguments import Check, compile_arguments
 from muniment.mcp.declarations import (
@@ -78,7 +78,6 @@ from muniment.mcp.protocol.messages import (
     UriParams,
     as_params,
     as_text,
-    check_rate,
     fault_reply,
     input_required,
     public_text,
@@ -396,7 +395,7 @@ class ToolServer:
             return preflight(headers)
         admitted = await self._admit(scope)
         if method != "POST":
-            check_rate(admitted.refusal)
+            _check_rate(admitted.refusal)
             refused = MethodNotAllowed(method, ALLOW)
             refused.hint = "This is an MCP server, which uses POST; see /.well-known/mcp.json."
             raise refused
@@ -409,7 +408,7 @@ class ToolServer:
             return None
         asked = self.understood(headers, body, admitted.caller)
         if not isinstance(asked, ToolCall):
-            check_rate(admitted.refusal)
+            _check_rate(admitted.refusal)
             return asked if isinstance(asked, Reply) else answer_lookup(asked, self.offer, admitted.caller)
         if not asked.bound.tool.waits:
             return await self._answer_call(asked, admitted)
@@ -504,7 +503,7 @@ class ToolServer:
         """Answer a tool call; raise NotPermitted."""
         bound, arguments, caller = asked.bound, asked.params.arguments, asked.by(admitted.caller, report)
         try:
-            check_rate(admitted.refusal)
+            _check_rate(admitted.refusal)
             with tracing.span(f"tool {bound.tool.name}", {"gen_ai.tool.name": bound.tool.name}):
                 found = self._start(bound, arguments, caller)
                 if inspect.isawaitable(found):
@@ -548,6 +547,12 @@ class ToolServer:
             return encoded({**told, "error": web_pages.with_addresses(told["error"], self.offer.website_url)})
         log_failure(log, error, "tool %s failed (request %s)", bound.tool.name, caller.request_id)
         return encoded(unexpected(error, caller.request_id).to_wire())
+
+
+def _check_rate(refusal: TooMany | None) -> None:
+    """Raise the *refusal* of a caller over a limit."""
+    if refusal is not None:
+        raise refusal
 
 
 def _state(scope: Scope, name: str) -> str:

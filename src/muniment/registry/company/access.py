@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.db import connection
 from django.db.models import QuerySet
 
-from muniment.kernel.actor import Actor
+from muniment.kernel.actor import Actor, decides
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, slug_from_name
 from muniment.kernel.phrases.phrase import Joined, Phrase, either
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
@@ -49,11 +49,6 @@ def no_entry(slug: str, number: int) -> NotFound:
         Phrase("{slug!r} has no history entry {number}.", slug=slug[:200], number=number),
         'See its history: get_my_company with parts ["history"], or its page at /manage.',
     )
-
-
-def decides(actor: Actor) -> bool:
-    """Return whether *actor* acts as a reviewer: on pages or the command line, never through a token or an app."""
-    return actor.is_reviewer and actor.via in {"web", "command", "system"}
 
 
 class NoteMissing(BadRequest):
@@ -98,9 +93,10 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
     Raises:
         NotFound: unknown, or not the actor's.
     """
+    is_reviewer = decides(actor)
     statement = "SELECT * FROM registry_company WHERE slug = %s"
     parameters: list[Any] = [Company._meta.get_field("slug").get_prep_value(slug)]  # noqa: SLF001 - Django's public name
-    if not decides(actor):
+    if not is_reviewer:
         if actor.account_id is None:
             raise no_company(slug)
         statement += (
@@ -111,7 +107,7 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
         statement += " FOR UPDATE"
     for company in Company.objects.raw(statement, parameters):
         return company
-    raise no_listing(slug) if decides(actor) else no_company(slug, near_companies(actor, slug))
+    raise no_listing(slug) if is_reviewer else no_company(slug, near_companies(actor, slug))
 
 
 def owns(actor: Actor, slug: str) -> bool:

@@ -272,11 +272,13 @@ def _shown(company: Company, names: Collection[str]) -> JSONObject:
     """Return the facts of a listing, and those of its parts that are in *names*, as answers show them."""
     has_parts = not _PARTS.isdisjoint(names)
     view = company_views([company.pk])[company.pk] if has_parts else CompanyView(vars(company))
-    facts = company_object(view, settings.SCHEMA)
-    line = company_line(view, facts, settings.SCHEMA)
-    parts = {name: line[name] for name in ("distribution", *_PARTS) if name in names}
-    decoded: JSONObject = msgspec.json.decode(msgspec.json.encode(parts))
-    return {**facts, **decoded, "teamSize": ...}  # a team size is compared with the people in the positions
+    shown = dict(company_object(view, settings.SCHEMA))
+    shown["teamSize"] = ...  # it is compared with the people in the positions
+    parts = [name for name in ("distribution", *_PARTS) if name in names]
+    if parts:
+        line = company_line(view, shown, settings.SCHEMA)
+        shown |= msgspec.json.decode(msgspec.json.encode({name: line[name] for name in parts}))
+    return shown
 
 
 def _pending(company: Company) -> JSONObject:

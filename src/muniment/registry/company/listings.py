@@ -23,7 +23,7 @@ from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
-from muniment.kernel.actor import Actor
+from muniment.kernel.actor import Actor, decides
 from muniment.kernel.fairness import MAX_DRAFTS
 from muniment.kernel.ids import now, slug_fault
 from muniment.kernel.json import JSONMapping, JSONObject
@@ -31,7 +31,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, LimitReached
 from muniment.registry import history, provenance
-from muniment.registry.company.access import decides, expect_version, no_company, no_entry, owned, require_account
+from muniment.registry.company.access import expect_version, no_company, no_entry, owned, require_account
 from muniment.registry.company.changes import (
     BadFields,
     CompanyChange,
@@ -340,9 +340,8 @@ def _update(
     difference = compare(company, direct, actor=actor, replace=replace, guard=guard)
     request = _review_request(company, reviewed) if reviewed else ReviewRequest()
     requested = request.difference
-    for part in (difference, requested):
-        if part:
-            refuse_broken_rules(company, part)
+    refuse_broken_rules(company, difference)
+    refuse_broken_rules(company, requested)
     if difference or requested:
         refuse_company(actor, company, {**difference.columns, **requested.columns}, difference.lists)
     view, entry_id = None, None

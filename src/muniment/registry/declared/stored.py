@@ -1,6 +1,7 @@
 """Whether stored values fit the fields that an operator declares, before the declarations are applied."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -85,8 +86,9 @@ def fault_of(field: Field, value: Any) -> str:
     return validation.faults[0].reason if validation.faults else ""
 
 
-def mark_of(declarations: Sequence[Declaration]) -> str:
-    """Return a mark of what documents are rendered with; empty without declared fields."""
+@lru_cache(maxsize=4)
+def mark_of(declarations: tuple[Declaration, ...]) -> str:
+    """Return a mark of what documents are rendered with, for which each publication asks; empty without such fields."""
     rendered: list[JSONObject] = [
         {name: value for name, value in each.to_wire().items() if name not in {"label", "help", "in_lists"}}
         for each in sorted(declarations, key=lambda each: (each.of, each.key))

@@ -11,13 +11,13 @@ from django.db import transaction
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.jobs.queue import enqueue
-from muniment.kernel.actor import Actor
+from muniment.kernel.actor import Actor, decides
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.registry import history
-from muniment.registry.company.access import decides, owned, require_reviewer
+from muniment.registry.company.access import owned, require_reviewer
 from muniment.registry.company.listings import publish_company
 from muniment.registry.models import Company, UnlistedBy
 from muniment.registry.names import former

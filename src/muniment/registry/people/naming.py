@@ -16,13 +16,12 @@ from typing import Any, Final, NamedTuple
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from muniment.kernel.actor import Actor
+from muniment.kernel.actor import Actor, decides
 from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import TooMany
 from muniment.registry import provenance
-from muniment.registry.company.access import decides
 from muniment.registry.company.changes import BadFields, Difference, ListGuard, StoredRow, write_rows
 from muniment.registry.company.parts import PositionRow
 from muniment.registry.exchange.batch import merged_slugs, reserve_slug

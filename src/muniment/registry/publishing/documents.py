@@ -294,10 +294,8 @@ def frameworks_showing(companies: Sequence[int]) -> list[int]:
 
 def companies_with(frameworks: Iterable[int]) -> list[int]:
     """Return the companies that show a score of one of *frameworks*, dated like the change of these."""
-    if not (asked := list(frameworks)):
-        return []
-    found = Score.objects.filter(framework_id__in=asked).order_by("pk")
-    keys = list(found.values_list("company_id", flat=True))
+    scores = Score.objects.filter(framework_id__in=list(frameworks)).order_by("pk")
+    keys = list(scores.values_list("company_id", flat=True))
     Company.objects.filter(pk__in=keys).update(updated_at=now())
     return keys
 

@@ -288,7 +288,8 @@ def publish(affected: AffectedRows) -> int | None:
         current.look()  # another process has applied other fields, and the documents have them
     frameworks = _moves("framework", affected.frameworks, _framework_standings)
     turned = [move.pk for move in frameworks if move.change != "updated"]
-    affected.company(*documents.companies_with(turned))  # they show scores of public frameworks only
+    if turned:
+        affected.company(*documents.companies_with(turned))  # they show scores of public frameworks only
     moves = [
         *_moves("company", affected.companies, _company_standings),
         *_moves("person", affected.people, _person_standings),

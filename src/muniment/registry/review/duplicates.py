@@ -2,9 +2,8 @@
 
 from django.db.models import Q
 
-from muniment.kernel.actor import Actor
+from muniment.kernel.actor import Actor, decides
 from muniment.kernel.phrases.phrase import marked
-from muniment.registry.company.access import decides
 from muniment.registry.models import Company, Ownership, State
 
 
