@@ -1,6 +1,6 @@
 """Import a batch of people."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
@@ -36,79 +36,101 @@ from muniment.schema.validation import Fault
 
 def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCounts:
     """Write a batch of people. Imported people are public, except drafts."""
-    counts = BatchCounts()
     existing = existing_rows(Person, (row.slug for _, row in rows), lock=not run.dry)
-    made: list[Person] = []
-    changed: list[Person] = []
-    renamed: list[int] = []
-    adopted: list[int] = []
-    entries: list[HistoryEntry] = []
-    edits = edits_of("person", [person.pk for person in existing.values()])
+    batch = _Batch(run, edits_of("person", [person.pk for person in existing.values()]))
     kept = _without_removed(run, rows)
-    counts.unchanged = len(rows) - len(kept)
+    batch.counts.unchanged = len(rows) - len(kept)
     for line, row in _without_bad_values(run, without_used_slugs(run, "person", kept, existing), existing):
         run.settle(row)
         person = existing.get(row.slug)
         if run.skips(line, person):
-            counts.unchanged += 1
-            run.result(line, UNCHANGED, None)
-            continue
-        columns = {name: value for name, value in row.columns.items() if value or name != "document_id"}
-        if person is None:
-            person = Person(slug=row.slug, listed=not run.draft, updated_at=row.updated_at or now(), **columns)
-            if not is_person_refused(run, line, person, {}):
-                run.names["person"].add(row.slug)
-                made.append(person)
-                run.result(line, NEW, None)
-            continue
-        columns = given_columns(run, person, columns, columns_of(run.schema.person, row.given))
-        person_edits = edits.get(person.pk)
-        counts.kept += _settle(run, line, person, columns, person_edits)
+            batch.leave(line)
+        elif person is None:
+            batch.add(line, row)
+        else:
+            batch.change(line, row, person)
+    batch.counts.new, batch.counts.changed = len(batch.made), len(batch.changed)
+    if not run.dry:
+        batch.store()
+    return batch.counts
+
+
+@dataclass(slots=True)
+class _Batch:
+    """
+    The people of a batch, as their rows are read, until they are written together.
+
+    Args:
+        edits: what people changed of those that are stored, by primary key.
+        adopted: public by a position until now, and listed by themselves from now on.
+    """
+
+    run: BatchRun
+    edits: dict[int, Edits]
+    counts: BatchCounts = field(default_factory=BatchCounts)
+    made: list[Person] = field(default_factory=list)
+    changed: list[Person] = field(default_factory=list)
+    renamed: list[int] = field(default_factory=list)
+    adopted: list[int] = field(default_factory=list)
+    entries: list[HistoryEntry] = field(default_factory=list)
+
+    def leave(self, line: int) -> None:
+        """Report a row that changes nothing."""
+        self.counts.unchanged += 1
+        self.run.result(line, UNCHANGED, None)
+
+    def add(self, line: int, row: PersonRow) -> None:
+        """Add a person who is not stored, unless a plugin refuses the row."""
+        run = self.run
+        columns = _given(row)
+        person = Person(slug=row.slug, listed=not run.draft, updated_at=row.updated_at or now(), **columns)
+        if not is_person_refused(run, line, person, {}):
+            run.names["person"].add(row.slug)
+            self.made.append(person)
+            run.result(line, NEW, None)
+
+    def change(self, line: int, row: PersonRow, person: Person) -> None:
+        """Change a stored person by a row, except what was changed here since, unless a plugin refuses the row."""
+        run = self.run
+        columns = given_columns(run, person, _given(row), columns_of(run.schema.person, row.given))
+        person_edits = self.edits.get(person.pk)
+        self.counts.kept += _settle(run, line, person, columns, person_edits)
         if is_person_refused(run, line, person, columns):
-            edits.pop(person.pk, None)  # nothing of the row is remembered
-            continue
-        adopted += _adopt(run, line, person, columns)
+            self.edits.pop(person.pk, None)  # nothing of the row is remembered
+            return
+        self.adopted += _adopt(run, line, person, columns)
         before = update_row(person, columns, row.updated_at)
         if row.updated_at != person.updated_at:
             run.settled.discard(row.slug)
         if before is None:
-            counts.unchanged += 1
-            run.result(line, UNCHANGED, None)
-            continue
+            self.leave(line)
+            return
         if "name" in before:
-            renamed.append(person.pk)
-        changed.append(person)
+            self.renamed.append(person.pk)
+        self.changed.append(person)
         after = {name: columns[name] for name in before}
-        entries.append(history_entry(run, before, after, run.schema.person, person_edits, person=person))
-        run.result(line, CHANGED, entries[-1])
-    counts.new, counts.changed = len(made), len(changed)
-    if run.dry:
-        return counts
-    remember("person", edits)
-    _store(run, made, changed, adopted=adopted, renamed=renamed, entries=entries)
-    return counts
+        entry = history_entry(run, before, after, run.schema.person, person_edits, person=person)
+        self.entries.append(entry)
+        run.result(line, CHANGED, entry)
+
+    def store(self) -> None:
+        """Write new and changed people with their history, and publish them."""
+        remember("person", self.edits)
+        insert_rows("person", self.made)
+        update_rows(self.changed)
+        Person.objects.filter(pk__in=self.adopted).update(listed=True)
+        history.insert_creations(self.run.actor, IMPORTED, "person", self.made, self.run.import_run)
+        HistoryEntry.objects.bulk_create(self.entries)
+        affected = AffectedRows().person(*(person.pk for person in (*self.made, *self.changed)))
+        if self.renamed:
+            affected.person_with_companies(*self.renamed)
+            Company.objects.filter(pk__in=list(affected.companies)).update(updated_at=now())
+        publish(affected)
 
 
-def _store(
-    run: BatchRun,
-    made: list[Person],
-    changed: list[Person],
-    *,
-    adopted: list[int],
-    renamed: list[int],
-    entries: list[HistoryEntry],
-) -> None:
-    """Write new and changed people with their history, and publish them."""
-    insert_rows("person", made)
-    update_rows(changed)
-    Person.objects.filter(pk__in=adopted).update(listed=True)
-    history.insert_creations(run.actor, IMPORTED, "person", made, run.import_run)
-    HistoryEntry.objects.bulk_create(entries)
-    affected = AffectedRows().person(*(person.pk for person in (*made, *changed)))
-    if renamed:
-        affected.person_with_companies(*renamed)
-        Company.objects.filter(pk__in=list(affected.companies)).update(updated_at=now())
-    publish(affected)
+def _given(row: PersonRow) -> JSONObject:
+    """Return the columns of a row; one without a document's id leaves the stored one as it is."""
+    return {name: value for name, value in row.columns.items() if value or name != "document_id"}
 
 
 def _settle(run: BatchRun, line: int, person: Person, columns: JSONObject, edits: Edits | None) -> int:
