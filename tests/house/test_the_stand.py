@@ -3,7 +3,10 @@
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing, nullcontext
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -77,6 +80,34 @@ def test_a_fork_takes_its_environment_folder_mask_input_and_end_from_its_caller(
     with Product(data) as product:
         os.kill(product.pid, signal.SIGKILL)
         assert product._process.wait(60) == -signal.SIGKILL
+
+
+BEFORE_A_FORK = """
+import sys
+from services import warm
+warm.import_product()
+from django.apps import apps
+from django.conf import settings
+from muniment import config
+parts = [file.relative_to(warm.SOURCES.parent).with_suffix("").parts for file in warm.SOURCES.rglob("*.py")]
+names = {".".join(each).removesuffix(".__init__") for each in parts if each[-1] != "__main__"}
+print(settings.configured, apps.ready, apps.app_configs, config._current, *sorted(names - sys.modules.keys()))
+"""
+
+
+def test_a_fork_has_every_module_but_those_that_read_a_setting_and_no_settings(tmp_path):
+    """A module that reads a setting when it is imported costs each process of the suite its import: see who is new."""
+    folder = Path(__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", BEFORE_A_FORK],
+        env={**environment(tmp_path), "PYTHONPATH": str(folder)},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    modules = ["muniment.backup.moving", "muniment.settings", "muniment.web.urls"]
+    assert done.stdout.split() == ["False", "False", "{}", "None", *modules]
 
 
 def test_what_an_interpreter_reads_when_it_starts_needs_a_new_one(tmp_path):
