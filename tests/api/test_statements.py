@@ -60,19 +60,6 @@ def test_a_csv_has_its_own_limits_and_says_what_cut_it(tables, monkeypatch):
     assert cut.headers["x-muniment-truncated"] == "by=rows; rows=1"
 
 
-def test_a_csv_counts_until_it_is_sent(tables, monkeypatch):
-    unsent = []
-    held = tables.reader.statements._unsent_bytes
-
-    async def send(*_, **__):
-        unsent.append(held.total())
-
-    monkeypatch.setattr(statements, "_send_file", send)
-    with pytest.raises(ValueError, match="unpack"):  # nothing is sent
-        tables.ask(f"{SLUGS}&least=2&format=csv")
-    assert (unsent, held.total()) == ([len(b"slug\r\ncompany-3\r\ncompany-4\r\n")], 0)
-
-
 def test_what_cuts_json_is_said_with_how_to_get_the_rest(tables, monkeypatch):
     monkeypatch.setattr(statements, "MAX_ROWS", 1)
     truncated = tables.ask(f"{SLUGS}&least=2").json["truncated"]

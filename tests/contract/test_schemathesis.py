@@ -17,7 +17,17 @@ def examine(product, folder, *arguments):
     done = subprocess.run(
         [Path(sys.executable).parent / "schemathesis", "run", f"{product.url}/openapi.json"]
         # A stream has no end that could be waited for; tests/api/test_changes.py reads it.
-        + ["--exclude-path", "/api/v1/changes/stream", "--checks", "all", "--seed", "7", "--no-color", "--continue-on-failure", *arguments],
+        + [
+            "--exclude-path",
+            "/api/v1/changes/stream",
+            "--checks",
+            "all",
+            "--seed",
+            "7",
+            "--no-color",
+            "--continue-on-failure",
+            *arguments,
+        ],
         env={
             **os.environ,
             "SCHEMATHESIS_HOOKS": "contract.schemathesis_hooks",

@@ -11,11 +11,13 @@ from urllib.parse import quote
 
 from muniment.api import contract
 from muniment.api.changes import LiveChanges, Place, is_at_the_end, place_of
+from muniment.api.csv_files import CSV, CsvFiles
 from muniment.api.export_files import find_export, send_export, until_made
 from muniment.api.parameters import V1, decode, read
 from muniment.api.responses import (
     ALLOW,
     QUICK_BYTES,
+    VARY_BY_FORMAT,
     Answer,
     Response,
     error_response,
@@ -24,14 +26,14 @@ from muniment.api.responses import (
 )
 from muniment.api.routes import (
     Context,
+    Handler,
     Result,
     Route,
     Values,
-    answer_statement,
+    csv_form,
     list_changes,
     list_exports,
     routes_of,
-    stream_changes,
     wanted_changes,
 )
 from muniment.api.statements import (
@@ -44,7 +46,8 @@ from muniment.api.statements import (
 )
 from muniment.config import Config
 from muniment.kernel.asgi import Receive, Scope, Send
-from muniment.kernel.http.representations import KEPT
+from muniment.kernel.csv_text import CsvText
+from muniment.kernel.http.representations import KEPT, prefers_csv
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.problems import MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.schema.objects import Schema
@@ -60,6 +63,8 @@ from muniment.store.tables import FILE_NAME
 from muniment.store.tables.following import Tables
 
 log = logging.getLogger(__name__)
+STATEMENTS: Final = "query"
+"""The route whose answers a process of its own gives."""
 MAX_WAITING: Final = 64
 """Concurrent slow queries; beyond this limit clients must retry."""
 MAX_CACHED_TARGET: Final = 1024
@@ -94,6 +99,7 @@ class Api:
         self.reader = reader
         self.live = LiveChanges(reader)
         self.cache = reader.answers
+        self.csv_files = CsvFiles(reader.path.parent)
         self._config = config
         self.hits = self.misses = 0
         """Cache hits and misses: plain numbers, because every read counts one."""
@@ -105,7 +111,7 @@ class Api:
         self.schema = schema
         self.exports.use(schema)
         self.tables.use(schema)
-        self.context = Context(self.reader, self.exports, self.tables, self._config.base_url, schema.listings)
+        self.context = Context(self.reader, self.exports, self.tables, self._config.base_url, schema)
         routes = routes_of(schema)
         self._fixed = {route.path: route for route in routes if not route.missing}
         self._nested = {(route.segment[0], route.segment[2]): route for route in routes if route.missing}
@@ -236,14 +242,8 @@ class Api:
         route, _ = self._route(_raw_path(scope))
         return self._lines[route.operation_id] if route else b""
 
-    async def _answer(self, route: Route, segment: str, raw_path: bytes, query: bytes) -> "_Keyed":
-        prefix, name, suffix = route.segment
-        if name and not 0 < len(segment) <= MAX_SLUG_CHARACTERS:
-            raise NotFound(
-                f"The {route.missing} identifier is not valid.",
-                f"It has 1 to {MAX_SLUG_CHARACTERS} characters; GET {prefix[:-1]} lists them.",
-            )
-        path = f"{prefix}{quote(segment)}{suffix}" if segment else route.path
+    async def _answer(self, route: Route, handler: Handler, segment: str, raw_path: bytes, query: bytes) -> "_Keyed":
+        path = _path_of(route, segment)
         values, is_plain = read(route.by_name, query, path)
         target = raw_path + b"?" + query if query else raw_path
         canonical_key = (route.operation_id, segment, *values.values())
@@ -257,8 +257,10 @@ class Api:
         else:
             self.misses += 1
             is_kept = False
-            made = await self._read(route, segment or path, values, canonical_key)
+            made = await self._read(route, handler, segment or path, values, canonical_key)
             cached = made.answer
+            if route.rows is not None:
+                cached.vary = VARY_BY_FORMAT
             if made.depends:
                 size_bytes = len(cached.body) + size_of(key)
                 self.cache.put(key, cached, size_bytes=size_bytes, version=made.version, depends=made.depends)
@@ -268,14 +270,40 @@ class Api:
         self, route: Route, segment: str, scope: Scope, receive: Receive, send: Send
     ) -> "_Keyed | None":
         """Return the answer of a route; None if it has been sent, or the client has gone."""
-        if route.answer is answer_statement:
-            return await self._answer_statement(route, scope, receive, send)
-        if route.answer is list_changes:
-            return await self._list_changes(route, scope, receive)
-        if route.answer is stream_changes:
+        query: bytes = scope.get("query_string", b"")
+        if route.answer is None:
+            if route.operation_id == STATEMENTS:
+                return await self._answer_statement(route, scope, receive, send)
             await self._stream_changes(route, scope, receive, send)
             return None
-        return await self._answer(route, segment, _raw_path(scope), scope.get("query_string", b""))
+        if route.answer is list_changes:
+            return await self._list_changes(route, route.answer, scope, receive)
+        if _wants_csv(route, dict(scope["headers"]), query):
+            await self._answer_rows(route, segment, scope, receive, send)
+            return None
+        return await self._answer(route, route.answer, segment, _raw_path(scope), query)
+
+    async def _answer_rows(self, route: Route, segment: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the whole result of a list as CSV."""
+        assert route.rows is not None  # noqa: S101 - the caller has checked
+        path = _path_of(route, segment)
+        values, _ = read(route.by_name, scope.get("query_string", b""), path)
+        client = str(scope.get("state", {}).get("client", ""))
+        pool, lines = self.reader.pool, self._lines[route.operation_id]
+        source = await asyncio.get_running_loop().run_in_executor(
+            pool, route.rows, self.context, segment or path, values
+        )
+        if_none_match = dict(scope["headers"]).get(b"if-none-match", b"")
+        known = Answer(b"", source.tag().encode(), "", lines, CSV, vary=VARY_BY_FORMAT)
+        if known.matches(if_none_match):
+            await send_response(send, known.unchanged(b""), head_only=False)
+            return
+        with self.csv_files.open(client) as file:
+            text = CsvText(csv_form(values))
+            written = await asked_while_there(self.csv_files.write(source, file, text, pool, client), receive)
+            if written is not None:
+                answer = Answer(b"", source.tag().encode(), "", lines, CSV, vary=VARY_BY_FORMAT)
+                await self.csv_files.send(scope, send, answer, file, source.name, written)
 
     async def _answer_statement(self, route: Route, scope: Scope, receive: Receive, send: Send) -> "_Keyed | None":
         """Return the answer to a statement, as :meth:`_answer`; None if it has been sent, or the client has gone."""
@@ -283,7 +311,8 @@ class Api:
         values, _ = read(route.by_name, query, route.path)
         parameters = parameters_of(query, route.by_name)
         if values["format"] == "csv":
-            await answer_csv(self.reader.statements, asked_as_csv(values["sql"], parameters), scope, receive, send)
+            asked = asked_as_csv(values["sql"], parameters, csv_form(values))
+            await answer_csv(self.reader.statements, self.csv_files, asked, scope, receive, send)
             return None
         key = raw_path + b"?" + query
         cached: Answer | None = self.cache.ready.get(key)
@@ -313,7 +342,7 @@ class Api:
             begin = None
         await self.live.stream(wanted_changes(values), begin, scope, receive, send)
 
-    async def _list_changes(self, route: Route, scope: Scope, receive: Receive) -> "_Keyed":
+    async def _list_changes(self, route: Route, handler: Handler, scope: Scope, receive: Receive) -> "_Keyed":
         """Return the changes as :meth:`_answer`, after waiting for one if the client wants that."""
         raw_path, query = _raw_path(scope), scope.get("query_string", b"")
         values, _ = read(route.by_name, query, route.path)
@@ -321,26 +350,26 @@ class Api:
         deadline = loop.time() + (values["waitSeconds"] or 0)
         while True:
             move = self.live.next_move  # before reading, so that none is missed
-            found = await self._answer(route, "", raw_path, query)
+            found = await self._answer(route, handler, "", raw_path, query)
             left_s = deadline - loop.time()
             if left_s <= 0 or not is_at_the_end(found[1].body):
                 return found
             if not await self.live.until(move, scope, receive, left_s):
                 return found
 
-    async def _read(self, route: Route, segment: str, values: Values, canonical: object) -> Result:
+    async def _read(self, route: Route, handler: Handler, segment: str, values: Values, canonical: object) -> Result:
         """Run the route: on the loop if it is quick, otherwise in the pool; equal concurrent queries run once."""
         lines = self._lines[route.operation_id]
-        if route.answer is list_exports:
+        if handler is list_exports:
             await until_made(self.exports)
         if route.quick(self.context, values):
-            return route.answer(self.context, segment, values, lines)
+            return handler(self.context, segment, values, lines)
         waiting = self._waiting.get(canonical)
         if waiting is None:
             if len(self._waiting) >= MAX_WAITING:
                 raise Unavailable("Too many searches are running.", "Try again in a few seconds.")
             loop = asyncio.get_running_loop()
-            waiting = loop.run_in_executor(self.reader.pool, route.answer, self.context, segment, values, lines)
+            waiting = loop.run_in_executor(self.reader.pool, handler, self.context, segment, values, lines)
             self._waiting[canonical] = waiting
             waiting.add_done_callback(lambda _: self._waiting.pop(canonical, None))
         return await asyncio.shield(waiting)
@@ -350,6 +379,32 @@ class Api:
         if not path.startswith("/exports/") or path.count("/") != 2:
             return None
         return await find_export(self.exports, path.removeprefix("/exports/"), self.reader.pool)
+
+
+def _wants_csv(route: Route, headers: dict[bytes, bytes], query: bytes) -> bool:
+    """Return whether a list is asked for as CSV: by the parameter, or else by the header."""
+    if route.rows is None:
+        return False
+    if b"format" not in query:
+        return prefers_csv(headers.get(b"accept", b""))
+    values, _ = read(route.by_name, query, route.path)
+    return bool(values["format"] == "csv")
+
+
+def _path_of(route: Route, segment: str) -> str:
+    """
+    Return the path of a request.
+
+    Raises:
+        NotFound: its segment is no identifier.
+    """
+    prefix, name, suffix = route.segment
+    if name and not 0 < len(segment) <= MAX_SLUG_CHARACTERS:
+        raise NotFound(
+            f"The {route.missing} identifier is not valid.",
+            f"It has 1 to {MAX_SLUG_CHARACTERS} characters; GET {prefix[:-1]} lists them.",
+        )
+    return f"{prefix}{quote(segment)}{suffix}" if segment else route.path
 
 
 _Keyed = tuple[object, Answer, bool]

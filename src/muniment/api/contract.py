@@ -18,7 +18,7 @@ from muniment.config import Config
 from muniment.kernel.http.representations import digest
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import BadRequest, Internal, MethodNotAllowed, NotFound
+from muniment.kernel.problems import BadRequest, Internal, MethodNotAllowed, NotFound, Unavailable
 from muniment.registry_toml.applied import applied, current, registry_name
 from muniment.schema.company_parts import (
     ADDRESS,
@@ -113,6 +113,12 @@ def openapi_document(config: Config, schema: Schema) -> Part:
                 "MethodNotAllowed": _error("Only GET, HEAD and OPTIONS.", "method_not_allowed", "Allow"),
                 "TooMany": _error("The rate limit is exceeded.", "too_many", "Retry-After"),
                 "InternalError": _error("An internal error.", "internal_error"),
+                "Unavailable": _error(
+                    "Not available now, for example because too many searches run or the tables are being built: wait "
+                    "as long as Retry-After says.",
+                    "unavailable",
+                    "Retry-After",
+                ),
                 "NotModified": {
                     "description": "The version that If-None-Match or If-Modified-Since names is still current.",
                     "headers": _headers(*_ALWAYS, *_CACHED),
@@ -163,8 +169,8 @@ def _operation(route: Route, example: Any) -> Part:
         content = {"text/event-stream": {"schema": ref(route.schema), "example": example}}
         kept, conditions = (), (_LAST_EVENT_ID,)
     cut: tuple[str, ...] = ()
-    if FORMAT in route.parameters:
-        content["text/csv"] = {"schema": TEXT, "example": "companies\r\n60\r\n"}
+    if FORMAT.name in route.by_name:
+        content["text/csv"] = {"schema": TEXT, "example": _CSV_EXAMPLES[route.operation_id]}
         cut = ("X-Muniment-Truncated",)
     responses: Part = {
         "200": {
@@ -178,6 +184,7 @@ def _operation(route: Route, example: Any) -> Part:
         "405": _response("MethodNotAllowed"),
         "429": _response("TooMany"),
         "500": _response("InternalError"),
+        "503": _response("Unavailable"),
     }
     return {
         "operationId": route.operation_id,
@@ -586,6 +593,15 @@ ERROR_EXAMPLES: Final = {
     "method_not_allowed": MethodNotAllowed("POST", "GET, HEAD, OPTIONS"),
     "too_many": BadRequest("Too many requests.", "Wait as long as Retry-After says."),
     "internal_error": Internal("01jexample0000000000000000"),
+    "unavailable": Unavailable("Too many searches are running.", "Try again in a few seconds."),
+}
+_CSV_EXAMPLES: Final = {
+    "listCompanies": "id,name,symbol\r\nblue-river-trust,Blue River Trust,BLUE\r\n",
+    "listPeople": 'slug,name,positions\r\nada-fluss,Ada Fluss,"Steward, Blue River Trust"\r\n',
+    "listFrameworks": "frameworkId,frameworkName\r\nriver-score,River score\r\n",
+    "listCapTable": "address,name,tokens,percentage\r\n0x00000000000000000000000000000000000000b1,Treasury,500000,\r\n",
+    "listScores": "rank,company.id,company.name,score\r\n1,blue-river-trust,Blue River Trust,81.5\r\n",
+    "query": "companies\r\n60\r\n",
 }
 
 

@@ -26,6 +26,8 @@ EXPOSED: Final = (
     b"ETag, Link, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id, X-Muniment-Edition, "
     b"X-Muniment-Truncated, Deprecation, Sunset"
 )
+VARY_BY_FORMAT: Final = b"Accept-Encoding, Accept"
+"""Of lists, which ``Accept: text/csv`` asks for as CSV."""
 CORS: Final = b"access-control-allow-origin: *\r\naccess-control-expose-headers: " + EXPOSED + b"\r\n"
 ALLOW: Final = "GET, HEAD, OPTIONS"
 JSON: Final = b"application/json"
@@ -100,6 +102,7 @@ class Answer(msgspec.Struct, gc=False):
     """Additional header lines."""
     content_type: bytes = JSON
     cache_control: bytes = CACHE_CONTROL
+    vary: bytes = b"Accept-Encoding"
     forms: dict[bytes, Response] = {}
     """The cached responses by encoding; empty for none."""
     _unchanged: dict[bytes, Response] = {}
@@ -140,8 +143,8 @@ class Answer(msgspec.Struct, gc=False):
     def _common(self) -> bytes:
         """Return the header lines of every form, including the 304."""
         modified = b"last-modified: %s\r\n" % http_date(shown(self.modified_at)) if self.modified_at else b""
-        rest = (self.cache_control, CORS, self.lines + licence_line())
-        return b"%scache-control: %s\r\nvary: Accept-Encoding\r\n%s%s" % (modified, *rest)
+        rest = (self.cache_control, self.vary, CORS, self.lines + licence_line())
+        return b"%scache-control: %s\r\nvary: %s\r\n%s%s" % (modified, *rest)
 
 
 def declared_licence() -> JSONObject:

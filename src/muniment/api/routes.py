@@ -6,7 +6,7 @@ A handler queries the reader and returns a finished answer.
 Source: service document, Versioning, 4; RFC 9745; RFC 8594.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -25,6 +25,7 @@ from muniment.api.changes import (
     entries_of,
     read_changes,
 )
+from muniment.api.csv_files import Source
 from muniment.api.parameters import (
     LISTINGS,
     MAX_IDS,
@@ -45,11 +46,16 @@ from muniment.api.parameters import (
     words,
 )
 from muniment.api.responses import Answer, declared_licence, link_line
+from muniment.kernel import csv_text
+from muniment.kernel.csv_text import CsvForm
 from muniment.kernel.http.representations import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
+from muniment.schema.company import with_qualifiers
+from muniment.schema.company_parts import CAP_TABLE, SCORE
 from muniment.schema.filters import Criterion, Listing
-from muniment.schema.objects import Schema
+from muniment.schema.objects import Schema, registry_schema
+from muniment.store import sheets
 from muniment.store.cache import Dependency
 from muniment.store.exports.exports import Exports
 from muniment.store.exports.files import ExportFile, latest_name
@@ -62,23 +68,24 @@ from muniment.store.search.everything import COLLECTIONS
 from muniment.store.tables.following import Tables
 from muniment.store.tables.statements import MAX_CSV_ROWS, MAX_ROWS, TablesMissing
 
+HOLDER_COLUMNS: Final = CAP_TABLE.row.csv
+SCORE_COLUMNS: Final = tuple(field.name for field in SCORE)
 SEARCH_LIMIT: Final = 8
 """Results of each kind, unless the request says how many."""
 
 
 class Context(NamedTuple):
-    """
-    The dependencies of handlers: the reader, the exports, the tables, and the instance's public URL or an empty text.
-
-    Args:
-        listings: the lists by kind, with declared fields.
-    """
+    """The dependencies of handlers: the reader, the exports, the tables, the public URL or "", and the fields."""
 
     reader: Reader
     exports: Exports
     tables: Tables
     base_url: str
-    listings: Mapping[str, Listing] = LISTINGS
+    schema: Schema = registry_schema("USD")
+
+    @property
+    def listings(self) -> Mapping[str, Listing]:
+        return self.schema.listings
 
 
 class Result(NamedTuple):
@@ -158,8 +165,39 @@ def list_companies(context: Context, path: str, values: Values, headers: bytes) 
     return _list(context, "company", path, values, headers)
 
 
+def company_rows(context: Context, path: str, values: Values) -> Source:
+    return _rows(context, "company", path, values)
+
+
 def list_people(context: Context, path: str, values: Values, headers: bytes) -> Result:
     return _list(context, "person", path, values, headers)
+
+
+def people_rows(context: Context, path: str, values: Values) -> Source:
+    return _rows(context, "person", path, values)
+
+
+def _rows(context: Context, kind: str, path: str, values: Values) -> Source:
+    """Return the whole result of a list, for CSV: its pages and facets do not count."""
+    listing = context.listings[kind]
+    query = ListQuery(
+        q=values["q"] or "", sort=values.get("sort"), ids=values.get("ids"), **selected(listing, path, values)
+    )
+    found = context.reader.ordered(kind, query, csv_text.MAX_ROWS)
+    columns = sheets.columns_of(context.schema, kind)
+    if values.get("fields") is not None:
+        kept = {*_REQUIRED_MEMBERS[kind], *with_qualifiers(values["fields"])}
+        columns = tuple(each for each in columns if each.partition(".")[0] in kept)
+
+    def steps() -> Iterator[Sequence[Sequence[Any]]]:
+        for start in range(0, len(found.positions), ROWS_OF_A_STEP):
+            yield context.reader.sheet_rows(kind, found.positions[start : start + ROWS_OF_A_STEP], columns)
+
+    def tag() -> str:
+        # What was published while the rows were read may be in them: such a file is no version of an edition.
+        return digest(msgspec.json.encode([kind, values, found.place, context.reader.place]))
+
+    return Source(f"{COLLECTIONS[kind]}.csv", columns, steps(), found.is_cut, tag)
 
 
 def _list(context: Context, kind: str, path: str, values: Values, headers: bytes) -> Result:
@@ -169,7 +207,7 @@ def _list(context: Context, kind: str, path: str, values: Values, headers: bytes
         page = context.reader.page(kind, query)
     items = page.items
     if values["fields"] is not None:
-        kept = frozenset((*_REQUIRED_MEMBERS[kind], *values["fields"]))
+        kept = frozenset((*_REQUIRED_MEMBERS[kind], *with_qualifiers(values["fields"])))
         items = [_sparse(item, kept) for item in items]
     pagination: dict[str, int | str] = {**page.to_wire()}
     if page.next_cursor is not None:
@@ -321,6 +359,10 @@ def list_frameworks(context: Context, path: str, values: Values, headers: bytes)
     return _result(found.body[:-1] + b"," + facets[1:], found.modified_at, headers, found.version, ("framework", "*"))
 
 
+def framework_rows(context: Context, path: str, values: Values) -> Source:
+    return _rows(context, "framework", path, values)
+
+
 def get_stats(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
     return _stored(context.reader.stats(), headers, ("company", "*"), ("person", "*"), ("framework", "*"))
 
@@ -333,6 +375,32 @@ def list_cap_table(context: Context, key: str, values: Values, headers: bytes) -
     next_page = msgspec.json.encode(found.next_page)
     body = b'{"data":[%s],"total":%d,"nextPage":%s}' % (b",".join(found.items), found.total, next_page)
     return _result(body, found.modified_at, headers, found.version, ("company", key))
+
+
+def holder_rows(context: Context, key: str, _values: Values) -> Source:
+    found = context.reader.cap_table(key, 1, csv_text.MAX_ROWS)
+    if found is None:
+        raise _unknown(context, "company", key)
+    return _entries(found, f"{key}-cap-table.csv", HOLDER_COLUMNS)
+
+
+def score_rows(context: Context, key: str, _values: Values) -> Source:
+    if context.reader.document("framework", key) is None:
+        raise _unknown(context, "framework", key)
+    found = context.reader.scores(key, 1, csv_text.MAX_ROWS)
+    return _entries(found, f"{key}-scores.csv", ("rank", "company.id", "company.name", *SCORE_COLUMNS))
+
+
+def _entries(found: ListPage, name: str, columns: tuple[str, ...]) -> Source:
+    """Return the entries of a list within documents, for CSV."""
+
+    def steps() -> Iterator[Sequence[Sequence[Any]]]:
+        for start in range(0, len(found.items), ROWS_OF_A_STEP):
+            entries = [msgspec.json.decode(each) for each in found.items[start : start + ROWS_OF_A_STEP]]
+            yield sheets.entry_rows(entries, columns)
+
+    tag = digest(b"\n".join(found.items))
+    return Source(name, columns, steps(), found.total > len(found.items), lambda: tag)
 
 
 def list_scores(context: Context, key: str, values: Values, headers: bytes) -> Result:
@@ -369,11 +437,6 @@ def wanted_changes(values: Values) -> Wanted:
     """Return which changes the parameters ask for."""
     changes = WantedChanges(values["kind"] or (), values["ids"] or ())
     return Wanted(changes, has_documents=values["include"] is not None)
-
-
-def stream_changes(context: Context, path: str, values: Values, headers: bytes) -> Result:
-    """Stand for the stream, which :class:`muniment.api.application.Api` sends."""
-    raise NotImplementedError
 
 
 def list_exports(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
@@ -419,11 +482,6 @@ def list_tables(context: Context, _path: str, _values: Values, headers: bytes) -
     return _result(body, context.reader.modified_at, headers, version, *((("*", "*"),) if is_level else ()))
 
 
-def answer_statement(context: Context, path: str, values: Values, headers: bytes) -> Result:
-    """Stand for the answer to a statement, which :class:`muniment.api.application.Api` asks on the event loop."""
-    raise NotImplementedError
-
-
 def companies_quick(context: Context, values: Values) -> bool:
     return not values["facets"] and context.reader.is_quick(
         list_query(context.listings["company"], f"{V1}/companies", values)
@@ -441,6 +499,8 @@ def people_quick(context: Context, values: Values) -> bool:
     )
 
 
+ROWS_OF_A_STEP: Final = 100
+"""Rows of a CSV that are read at once, in about 10 ms."""
 MAX_FIELDS: Final = 50
 MAX_PAGE_SIZE: Final = 100
 MAX_CHANGES: Final = 1000
@@ -454,9 +514,11 @@ class Route:
     A route.
 
     Args:
-        answer: the handler; gets the context, the segment, the parameter values and additional header lines.
+        answer: the handler; gets the context, the segment, the parameter values and additional header lines. None for
+            the statements and the live feed, which :class:`muniment.api.application.Api` answers on the event loop.
         quick: whether it takes microseconds, so that the event loop can run it.
         schema: the name of the success schema in the contract.
+        rows: returns the whole result for CSV; None of what is no list.
         missing: what the segment identifies, for the 404; empty without a segment.
     """
 
@@ -466,8 +528,9 @@ class Route:
     summary: str
     description: str
     schema: str
-    answer: Handler
+    answer: Handler | None
     parameters: tuple[Parameter, ...] = ()
+    rows: "Callable[[Context, str, Values], Source] | None" = None
     quick: Callable[[Context, Values], bool] = lambda _context, _values: True
     missing: str = ""
 
@@ -484,7 +547,7 @@ class Route:
 
     @property
     def deprecation(self) -> Deprecation | None:
-        return deprecation_of(self.answer)
+        return deprecation_of(self.answer) if self.answer else None
 
     def header_lines(self) -> bytes:
         """Return the lines that every response of the route carries."""
@@ -554,6 +617,33 @@ SQL: Final = replace(
     required=True,
 )
 FORMAT: Final = one_of("format", "The form of the response: json by default.", ("json", "csv"))
+CSV_FORM: Final = (
+    one_of("bom", "1 begins a CSV with the mark of UTF-8, which Excel needs.", ("0", "1")),
+    one_of(
+        "delimiter",
+        "Between the cells of a CSV: comma by default; Excel in many languages expects semicolons.",
+        ("comma", "semicolon"),
+    ),
+)
+AS_CSV: Final = (
+    replace(
+        FORMAT,
+        description="The form of the response: json by default. csv is the whole result, not a page, of at most "
+        f"{csv_text.MAX_ROWS:,} rows and 64 MB; X-Muniment-Truncated says what cut it. `Accept: text/csv` asks for "
+        "the same.",
+    ),
+    *CSV_FORM,
+)
+"""Parameters of lists."""
+
+
+def csv_form(values: Values) -> CsvForm:
+    return CsvForm(
+        has_mark=values["bom"] == "1",
+        delimiter=csv_text.SEMICOLON if values["delimiter"] == "semicolon" else csv_text.COMMA,
+    )
+
+
 SEARCH: Final = (
     replace(Q, required=True),
     one_of("kind", "Only results of this kind.", KINDS),
@@ -575,7 +665,8 @@ CRITERIA: Final = {kind: _criteria(each) for kind, each in LISTINGS.items()}
 
 
 def _list_of(listing: Listing) -> tuple[Parameter, ...]:
-    return (PAGE, PAGE_SIZE, Q, sort(listing), FIELDS, CURSOR, IDS, *_criteria(listing), _facets_of(listing))
+    criteria = _criteria(listing)
+    return (PAGE, PAGE_SIZE, Q, sort(listing), FIELDS, CURSOR, IDS, *criteria, _facets_of(listing), *AS_CSV)
 
 
 def _facets_of(*listings: Listing) -> Parameter:
@@ -611,6 +702,7 @@ ROUTES: Final = (
         schema="CompanyList",
         answer=list_companies,
         parameters=_list_of(LISTINGS["company"]),
+        rows=company_rows,
         quick=companies_quick,
     ),
     Route(
@@ -631,7 +723,8 @@ ROUTES: Final = (
         description="The cap table of one company, in pages, for cap tables too long for one response.",
         schema="CapTablePage",
         answer=list_cap_table,
-        parameters=(PAGE, PAGE_SIZE),
+        parameters=(PAGE, PAGE_SIZE, *AS_CSV),
+        rows=holder_rows,
         quick=lambda _context, _values: False,
         missing="company",
     ),
@@ -644,6 +737,7 @@ ROUTES: Final = (
         schema="PersonList",
         answer=list_people,
         parameters=_list_of(LISTINGS["person"]),
+        rows=people_rows,
         quick=people_quick,
     ),
     Route(
@@ -664,7 +758,8 @@ ROUTES: Final = (
         description="All frameworks, by their first publication; with `q` those that match, the best first.",
         schema="FrameworkList",
         answer=list_frameworks,
-        parameters=(Q, *CRITERIA["framework"], _facets_of(LISTINGS["framework"])),
+        parameters=(Q, *CRITERIA["framework"], _facets_of(LISTINGS["framework"]), *AS_CSV),
+        rows=framework_rows,
     ),
     Route(
         path=f"{V1}/frameworks/{{frameworkId}}",
@@ -685,7 +780,8 @@ ROUTES: Final = (
         "its latest published report, with the score that it replaced.",
         schema="ScorePage",
         answer=list_scores,
-        parameters=(PAGE, PAGE_SIZE),
+        parameters=(PAGE, PAGE_SIZE, *AS_CSV),
+        rows=score_rows,
         quick=lambda _context, _values: False,
         missing="framework",
     ),
@@ -754,7 +850,7 @@ ROUTES: Final = (
         "past by now, the response is an error. Every 20 seconds comes an id without an event. The stream ends when "
         f"the server restarts. An address can have {MAX_LISTENERS_PER_ADDRESS} streams.",
         schema="ChangeStream",
-        answer=stream_changes,
+        answer=None,
         parameters=(AFTER, CHAIN, CHANGED_KINDS, CHANGED_IDS, INCLUDE),
     ),
     Route(
@@ -793,8 +889,8 @@ ROUTES: Final = (
         "A statement may use 0.5 seconds of CPU time and 64 MB; what an address uses is limited too, and repeated "
         "statements cost nothing until the registry changes.",
         schema="QueryResult",
-        answer=answer_statement,
-        parameters=(SQL, FORMAT),
+        answer=None,
+        parameters=(SQL, FORMAT, *CSV_FORM),
     ),
 )
 

@@ -6,13 +6,15 @@ A statement is asked on the event loop, and waits for its process there: if the 
 
 import asyncio
 from collections.abc import Awaitable, Container
-from typing import IO, TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from muniment.api.csv_files import CSV, CsvFiles, Written
 from muniment.api.parameters import query_items, truncated
-from muniment.api.responses import Answer, Response, send_response
+from muniment.api.responses import Answer, send_response
 from muniment.kernel.asgi import Receive, Scope, Send, gone
+from muniment.kernel.csv_text import CsvForm
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.store.tables.answering import MAX_CELL_CHARACTERS, Answered, Asked
@@ -21,8 +23,6 @@ from muniment.store.tables.statements import MAX_BYTES, MAX_CSV_BYTES, MAX_CSV_R
 if TYPE_CHECKING:
     from muniment.store.reader import Reader
 
-CSV: Final = b"text/csv; charset=utf-8"
-CHUNK_BYTES: Final = 64 << 10
 Parameters = dict[str, str | int | float | bool | None]
 _T = TypeVar("_T")
 
@@ -62,8 +62,8 @@ def asked_as_json(sql: str, parameters: Parameters) -> Asked:
     return Asked(sql, parameters, MAX_ROWS, MAX_BYTES, is_named=True)
 
 
-def asked_as_csv(sql: str, parameters: Parameters) -> Asked:
-    return Asked(sql, parameters, MAX_CSV_ROWS, MAX_CSV_BYTES, is_csv=True)
+def asked_as_csv(sql: str, parameters: Parameters, form: CsvForm) -> Asked:
+    return Asked(sql, parameters, MAX_CSV_ROWS, MAX_CSV_BYTES, is_csv=True, form=form)
 
 
 async def answer_json(reader: "Reader", asked: Asked, client: str, lines: bytes) -> tuple[Answer, int | None]:
@@ -97,10 +97,12 @@ def truncation(answered: Answered) -> JSONObject | None:
     return {"by": answered.cut_by, "rows": answered.count, "hint": hint.replace("10,001", "10001")}
 
 
-async def answer_csv(statements: Statements, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
+async def answer_csv(  # noqa: PLR0917 - a statement and the parts of a request
+    statements: Statements, files: CsvFiles, asked: Asked, scope: Scope, receive: Receive, send: Send
+) -> None:
     """Send the answer to a statement as CSV."""
     client = str(scope.get("state", {}).get("client", ""))
-    with statements.file() as file:
+    with files.open(client) as file:
         reply = await asked_while_there(statements.answer(asked, client, file), receive)
         if reply is None:
             return
@@ -108,23 +110,5 @@ async def answer_csv(statements: Statements, asked: Asked, scope: Scope, receive
         if answer.matches(dict(scope["headers"]).get(b"if-none-match", b"")):
             await send_response(send, answer.unchanged(b""), head_only=False)
             return
-        size_bytes = file.seek(0, 2)
-        file.seek(0)
-        made = answer.make(b"")
-        lines = b'content-disposition: attachment; filename="query.csv"\r\n'
-        if reply.answered.cut_by:
-            lines += b"x-muniment-truncated: by=%s; rows=%d\r\n" % (
-                ",".join(reply.answered.cut_by).encode(),
-                reply.answered.count,
-            )
-        head = made.head.replace(b"content-length: 0\r\n", b"content-length: %d\r\n" % size_bytes) + lines
-        with statements.sending(client, size_bytes):
-            await _send_file(send, Response(200, head, b""), file, head_only=scope["method"] == "HEAD")
-
-
-async def _send_file(send: Send, response: Response, file: IO[bytes], *, head_only: bool) -> None:
-    """Send a file in pieces, each when the client has taken the one before."""
-    await send({"type": "http.response.start", "status": response.status, "headers": list(response.headers)})
-    while not head_only and (chunk := file.read(CHUNK_BYTES)):
-        await send({"type": "http.response.body", "body": chunk, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
+        written = Written(reply.answered.count, reply.answered.cut_by)
+        await files.send(scope, send, answer, file, "query.csv", written)

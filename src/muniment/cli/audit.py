@@ -1,7 +1,5 @@
 """The command for the audit log."""
 
-import csv
-import sys
 from typing import Any
 
 import click
@@ -9,6 +7,7 @@ import msgspec
 
 from muniment.cli.command import main, migrated, problems_as_errors
 from muniment.kernel.actor import COMMAND
+from muniment.kernel.csv_text import CsvText
 
 
 @main.command()
@@ -39,15 +38,17 @@ def audit(since: str, *, as_json: bool, as_csv: bool) -> None:
     with problems_as_errors():
         start = read_since(since) if since else None
         events = stream_events(audit_events(COMMAND, AuditFilter(since=start)))
-        out = csv.writer(sys.stdout)
+        text = CsvText()
         if as_csv:
-            out.writerow(COLUMNS)
+            text.write(COLUMNS)
+            click.echo(text.take(), nl=False)
         for event in events:
             values = event_wire(event)
             if as_json:
                 click.echo(msgspec.json.encode(values).decode())
             elif as_csv:
-                out.writerow(csv_cells(values))
+                text.write(csv_cells(values))
+                click.echo(text.take(), nl=False)
             else:
                 click.echo(_line(values, title_of(event), details_of(event)))
 

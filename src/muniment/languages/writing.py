@@ -7,6 +7,7 @@ from typing import Final
 from django.utils import formats
 from django.utils.translation import gettext
 
+from muniment.kernel.csv_text import COMMA, SEMICOLON
 from muniment.languages.catalogues import SOURCE
 from muniment.languages.speaking import language
 
@@ -21,6 +22,11 @@ def number(value: float) -> str:
     if language() == SOURCE:
         return f"{value:,}"
     return formats.number_format(value, use_l10n=True, force_grouping=True)
+
+
+def delimiter() -> str:
+    """Return what spreadsheets of the language expect between the cells of CSV."""
+    return SEMICOLON if formats.get_format("DECIMAL_SEPARATOR") == "," else COMMA
 
 
 def digits(text: str) -> str:

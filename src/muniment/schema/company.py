@@ -8,7 +8,7 @@ nowhere, a control character in a name) is refused, and left out by an import.
 Source: service document, Company.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -75,6 +75,13 @@ CSV_LAST: Final = 90
 """The place of a long text in the CSV export: after all other columns."""
 CSV_NOTE: Final = 80
 """The place of a column that came later: before the long text, so that the others stay where they were."""
+CSV_CONTACT: Final = 85
+
+
+def with_qualifiers(names: Iterable[str]) -> list[str]:
+    """Return the members that a client chose, with the note that says what a chosen amount is, if it is no treasury."""
+    chosen = list(names)
+    return [*chosen, TREASURY_NOTE] if {"treasury", "treasuryAmount"} & set(chosen) else chosen
 
 
 def company(currency: str) -> Record:
@@ -225,12 +232,12 @@ def _fields(currency: str) -> tuple[Field, ...]:
             editable=False,
             summary="none",
         ),
-        Field("socials", SOCIALS, "Links", csv=0, null=True),
+        Field("socials", SOCIALS, "Links", csv=CSV_CONTACT, null=True),
         Field(
             "address",
             ADDRESSES,
             "Addresses",
-            csv=0,
+            csv=CSV_CONTACT,
             null=True,
             filters=(
                 Filter(

@@ -29,7 +29,7 @@ SHARES_TOLERANCE: Final = 0.5
 """Rounded shares add up to a little more than the whole."""
 
 
-ITEM_ID: Final = Field("id", ItemId(), "ID", example="7c2m9xq4")
+ITEM_ID: Final = Field("id", ItemId(), "ID", example="7c2m9xq4", csv=0)
 
 
 class ItemChange(Struct, frozen=True):
@@ -71,6 +71,10 @@ class ItemList(Items, frozen=True, kw_only=True):
     def row(self) -> Record:
         assert isinstance(self.of, Record)  # noqa: S101 - for the type checker: rows are records
         return self.of
+
+    def csv_columns(self, name: str) -> tuple[str, ...]:
+        """Return the columns of its first row: a line of CSV has no room for more."""
+        return self.row.csv_columns(name)
 
     def schema(self, view: View) -> JsonSchema:
         whole = super().schema(view)

@@ -118,7 +118,7 @@ class Kind(Struct, frozen=True):
         return False
 
     def csv_columns(self, name: str) -> tuple[str, ...]:
-        """Return the columns of the CSV export for a field of this *name*; a dot leads to a member."""
+        """Return the columns of CSV files for a field of this *name*; a dot leads to a member."""
         return (name,)
 
 

@@ -6,7 +6,7 @@ Source: service document, Person.
 
 from typing import Final
 
-from muniment.schema.company import CSV_LAST, UPDATED
+from muniment.schema.company import CSV_LAST, CSV_NOTE, UPDATED
 from muniment.schema.company_parts import logo_field
 from muniment.schema.filters import Filter, Range
 from muniment.schema.kinds import MOMENT, Integer, Items, PictureLink, Slug, Text
@@ -70,7 +70,7 @@ PERSON: Final = Record(
             "Positions",
             "In the detail only.",
             column="",
-            csv=0,
+            csv=CSV_NOTE,
             imported=False,
             editable=False,
             filters=(

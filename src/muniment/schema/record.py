@@ -33,7 +33,7 @@ class Field(Struct, frozen=True):
         column: the column that stores it, which two fields may share; by default the one of its name, if the record
             is a table. "" for a member that is derived, has tables of its own, or is kept among the additional
             members of an open object.
-        csv: its place among the columns of the CSV export, equal ones in the order of the fields; 0 leaves it out.
+        csv: its place among the columns of CSV files, equal ones in the order of the fields; 0 leaves it out.
         required: every input must contain it.
         promised: every response contains it; by default true for required fields.
         null: an empty value is null in responses; otherwise the field is left out.
@@ -226,9 +226,12 @@ class Record(Kind, frozen=True, dict=True):
 
     @cached_property
     def csv(self) -> tuple[str, ...]:
-        """The columns of the CSV export."""
+        """The columns of CSV files: exports and lists."""
         fields = sorted((field for field in self.fields if field.csv), key=lambda field: field.csv)
         return tuple(column for field in fields for column in field.kind.csv_columns(field.name))
+
+    def csv_columns(self, name: str) -> tuple[str, ...]:
+        return tuple(f"{name}.{column}" for column in self.csv)
 
     # ------------------------------------------------------------------ JSON Schema
 

@@ -12,13 +12,14 @@ import threading
 import time
 import unicodedata
 import weakref
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import msgspec
@@ -28,6 +29,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
 from muniment.schema.filters import Chosen
+from muniment.store import sheets
 from muniment.store.cache import EVERYTHING, Dependency, ResponseCache, note, noted_now
 from muniment.store.database import handles
 from muniment.store.database.erasure import latest
@@ -36,7 +38,7 @@ from muniment.store.database.node_copy import identity
 from muniment.store.database.reading import open_for_reading
 from muniment.store.lists import facets, scores
 from muniment.store.lists.facets import Counting, Documents, Facets, Suggestion
-from muniment.store.lists.finding import NOTHING
+from muniment.store.lists.finding import NOTHING, everything
 from muniment.store.lists.positions import Positions, index_after, items_at, mark_of
 from muniment.store.published import (
     ALL_CHANGES,
@@ -417,6 +419,21 @@ class ListPage(Page[bytes]):
         return {**unknown, **guidance_of(self.closest, self.hint)}
 
 
+class Ordered(NamedTuple):
+    """
+    What a list finds, in order.
+
+    Args:
+        is_cut: whether there is more.
+        place: the edition and the feed that it was read from.
+    """
+
+    positions: "array[int]"
+    is_cut: bool
+    version: int
+    place: tuple[int, str]
+
+
 class _Bundle(msgspec.Struct, rename="camel"):
     """The paginated part of a company document."""
 
@@ -750,6 +767,23 @@ class Reader(PublishedFile):
             is_cut=found.is_cut,
             unknown_ids=unknown_ids,
         )
+
+    def ordered(self, kind: str, query: ListQuery, most: int) -> Ordered:
+        """Return what a list finds, all its pages together, at most *most*."""
+        chosen = selection(kind, query)
+        with self.snapshot((kind, "*")) as (connection, state):
+            if chosen.is_everything:
+                positions = everything(connection, kind, most + 1)
+            else:
+                positions = self._positions.get(connection, chosen, state.versions[kind]).positions
+        if kind == "framework" and chosen.order != "relevance":
+            positions = positions[::-1]  # their list begins with the first published
+        return Ordered(positions[:most], len(positions) > most, state.version, (state.edition, state.epoch))
+
+    def sheet_rows(self, kind: str, positions: Sequence[int], columns: Sequence[str]) -> list[list[Any]]:
+        """Return the rows of documents for CSV; none of those that are not published any more."""
+        with self.snapshot((kind, "*")) as (connection, _):
+            return sheets.rows(connection, kind, positions, columns, self._base_url)
 
     def _items_from(
         self, connection: sqlite3.Connection, state: SnapshotState, kind: str, start: int, size: int

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from tempfile import TemporaryFile
 
 import msgspec
 import pytest
@@ -148,12 +149,12 @@ def test_the_names_of_columns_count_where_each_row_repeats_them(made):
 
 
 def test_a_csv_is_written_whole_and_without_formulas(made):
-    with made.file() as file:
+    with TemporaryFile() as file:
         told = asyncio.run(made.answer(Asked("SELECT slug, description FROM companies", {}, 9, 9_999, True), "c", file))
         file.seek(0)
         assert file.read() == b"slug,description\r\nharbour,\r\nquay,'=1+1\r\n"
     assert (told.answered.count, told.answered.rows) == (2, [])
-    with made.file() as file:
+    with TemporaryFile() as file:
         large = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT hex(x) FROM n"
         cut = asyncio.run(made.answer(Asked(large, {}, 10**6, 1_000, True), "c", file)).answered
         assert cut.cut_by == ["bytes"]
@@ -252,23 +253,6 @@ def test_few_statements_of_one_address_and_of_all_wait_at_once(made, monkeypatch
     for found, refusal in zip(asyncio.run(twice()), (TooMany, Unavailable), strict=True):
         assert [type(each) for each in found if isinstance(each, Exception)] == [refusal]
     assert not made._waiting
-
-
-def test_csvs_that_are_not_taken_are_few(made, monkeypatch):
-    def csv_for(client):
-        with made.file() as file:
-            return asyncio.run(made.answer(Asked("SELECT 1", {}, 9, 99, True), client, file))
-
-    with made.sending("a", statements.MAX_UNSENT_BYTES_OF_CALLER):
-        with pytest.raises(TooMany, match="Earlier CSVs"):
-            csv_for("a")
-        assert ask(made, "SELECT 1", client="a").count == 1
-        assert csv_for("b").answered.count == 1
-        monkeypatch.setattr(statements, "MAX_UNSENT_BYTES", statements.MAX_UNSENT_BYTES_OF_CALLER)
-        with pytest.raises(Unavailable, match="Too many CSVs"):
-            csv_for("b")
-    assert csv_for("a").answered.count == 1
-    assert not made._unsent_bytes
 
 
 def test_before_the_tables_are_made_a_statement_waits_and_is_told_to_come_back(publisher, reader, tables, monkeypatch):

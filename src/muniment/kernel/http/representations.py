@@ -163,6 +163,11 @@ def shown(moment: str) -> str:
     return _odd(min(moment, present())[: _STAMP_CHARACTERS - 1])
 
 
+def prefers_csv(accept: bytes) -> bool:
+    """Return whether an ``Accept`` names CSV first, so that a list is not answered as JSON."""
+    return accept[:8].lower() == b"text/csv"
+
+
 def is_ahead(moment: str) -> bool:
     return is_stamp(moment) and moment > present()
 

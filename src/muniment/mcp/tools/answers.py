@@ -21,6 +21,7 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest
 from muniment.mcp.declarations import Arguments
+from muniment.schema.company import with_qualifiers
 from muniment.schema.kinds import Items, Kind, Text
 from muniment.schema.record import Field, Record
 
@@ -302,7 +303,8 @@ def form_of(arguments: Arguments) -> Form:
     fields = arguments.get("fields")
     if fields is None:
         return Form(is_full)
-    return Form(is_full, tuple(sorted({_FIELD_OF.get(name, name) for name in fields})))
+    chosen = with_qualifiers([_FIELD_OF.get(name, name) for name in fields])
+    return Form(is_full, tuple(sorted(set(chosen))))
 
 
 class Members:

@@ -12,6 +12,7 @@ import httptools
 import msgspec
 
 from muniment.kernel.asgi import Header
+from muniment.kernel.http.representations import prefers_csv
 
 TRACE: Final = b"traceparent"
 SINCE: Final = b"if-modified-since"
@@ -115,7 +116,7 @@ def ordinary(headers: Sequence[Header]) -> Head | None:
     chosen = plain_headers(headers)
     if chosen is None or len(headers) > MAX_HEADERS or b"host" not in chosen or not _NEVER.isdisjoint(chosen):
         return None
-    if chosen.get(b"connection", _KEPT).lower() != _KEPT:
+    if chosen.get(b"connection", _KEPT).lower() != _KEPT or prefers_csv(chosen.get(b"accept", b"")):
         return None
     return Head(
         list(headers),

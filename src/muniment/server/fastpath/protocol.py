@@ -22,6 +22,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from muniment.api.responses import Answer, status_line
 from muniment.kernel.fairness import Verdict
+from muniment.kernel.http.representations import prefers_csv
 from muniment.mcp.declarations import Caller
 from muniment.server.charging import last_value
 from muniment.server.fastpath.fast_path import Ready, ToolAnswers
@@ -340,6 +341,8 @@ class FastPathProtocol(LimitedProtocol):
                 if_none_match = value
             elif name == b"x-request-id":
                 given_id = value
+            elif name == b"accept" and prefers_csv(value):
+                return False  # the address may be kept as JSON
             elif name in DECLINED and self._declines(name, value):
                 return False
         if self._answer_cached(accept_encoding, if_none_match, given_id, self._client(), answer):

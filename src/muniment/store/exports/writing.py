@@ -1,28 +1,27 @@
 """Write the export files of one edition."""
 
-import csv
 import gzip
 import hashlib
-import io
 import sqlite3
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from muniment.durable_files import sync
+from muniment.kernel.csv_text import CsvText
 from muniment.kernel.http.representations import digest
-from muniment.kernel.json import JSONObject
-from muniment.kernel.texts import spreadsheet_cell
 from muniment.kernel.wire import with_picture_addresses
 from muniment.schema.objects import Schema
+from muniment.store import sheets
 from muniment.store.database.faults import damages_read
 from muniment.store.database.handles import open_counted
 from muniment.store.exports.files import NAMES, TABLES, ExportFile, file_name
 from muniment.store.published import chain_after, feed_of
+from muniment.store.published_document import KINDS
 from muniment.store.tables.copying import Followed, write
 from muniment.store.tables.form import Form, Table
 
@@ -43,7 +42,7 @@ class Writer:
 
     def __init__(self, folder: Path, schema: Schema, base_url: str, pause: Callable[[], None]) -> None:
         self._folder = folder
-        self._columns = {"company": schema.company.csv, "person": schema.person.csv, "framework": schema.framework.csv}
+        self._columns: dict[str, tuple[str, ...]] = {kind: sheets.columns_of(schema, kind) for kind in KINDS}
         self._form = Form(schema)
         self._base_url = base_url
         self._pause = pause
@@ -150,46 +149,27 @@ def _json_lines(connection: sqlite3.Connection, kind: str, base_url: str) -> Ite
 
 
 def _csv_lines(connection: sqlite3.Connection, kind: str, columns: tuple[str, ...], base_url: str) -> Iterator[bytes]:
-    yield _csv_line(columns)
-    for position in _positions(connection, kind):
-        (item,) = connection.execute(
-            f"SELECT item FROM published_item_{kind} WHERE position = ?", (position,)
-        ).fetchone()
-        members = msgspec.json.decode(with_picture_addresses(item, base_url), type=JSONObject)
-        yield _csv_line([_cell(_value(members, column)) for column in columns])
+    text = CsvText()
+    text.write(columns)
+    yield text.take()
+    positions = _positions(connection, kind)
+    for start in range(0, len(positions), BATCH):
+        for row in sheets.rows(connection, kind, positions[start : start + BATCH], columns, base_url):
+            text.write(row)
+            yield text.take()
 
 
 def _table_lines(own: sqlite3.Connection, table: Table) -> Iterator[bytes]:
-    yield _csv_line([spreadsheet_cell(column.name) for column in table.columns])
+    text = CsvText()
+    text.write([column.name for column in table.columns])
+    yield text.take()
     key = ", ".join([f'"{name}"' for name in table.key])
     for row in own.execute(f'SELECT * FROM "{table.name}" ORDER BY {key}'):
-        yield _csv_line([_cell(value) for value in row])
+        text.write(row)
+        yield text.take()
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while piece := file.read(PIECE_BYTES):
             yield piece
-
-
-def _value(members: JSONObject, column: str) -> Any:
-    """Return the member that *column* names; a dot leads to a member of a member."""
-    name, _, inner = column.partition(".")
-    value = members.get(name)
-    return (value or {}).get(inner) if inner else value
-
-
-def _csv_line(cells: "tuple[str, ...] | list[str]") -> bytes:
-    line = io.StringIO()
-    csv.writer(line).writerow(cells)
-    return line.getvalue().encode()
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        value = "; ".join(map(str, value))
-    return spreadsheet_cell(str(value))

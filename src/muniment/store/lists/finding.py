@@ -121,6 +121,12 @@ def find_start(connection: sqlite3.Connection, chosen: Selection, most: int, tot
     return Matches(_positions(connection, (statement, [*parameters, most]))), total
 
 
+def everything(connection: sqlite3.Connection, kind: str, most: int) -> "array[int]":
+    """Return the newest documents of a kind."""
+    statement = "SELECT position FROM published_document WHERE kind = ? ORDER BY position DESC LIMIT ?"
+    return _positions(connection, (statement, [kind, most]))
+
+
 def _find(connection: sqlite3.Connection, chosen: Selection, planned: Plan) -> tuple["array[int]", bool]:
     """Return what is found, and whether that is only a part of it."""
     none: array[int] = array("q")

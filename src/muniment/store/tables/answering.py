@@ -6,9 +6,7 @@ is a process of its own because a statement may take a core and much memory, and
 end with a process that can reach nothing. Within it, SQLite itself refuses all but reading these tables.
 """
 
-import csv
 import difflib
-import io
 import os
 import re
 import select
@@ -24,7 +22,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import msgspec
 
 from muniment import confinement
-from muniment.kernel.texts import spreadsheet_cell
+from muniment.kernel.csv_text import PLAIN, CsvForm, CsvText
 from muniment.store.database.reading import open_for_reading
 
 HEAD: Final = struct.Struct(">cI")
@@ -106,6 +104,7 @@ class Asked(msgspec.Struct, frozen=True):
     rows: int
     size_bytes: int
     is_csv: bool = False
+    form: CsvForm = PLAIN
     is_named: bool = False
 
 
@@ -338,37 +337,27 @@ def _cells(row: tuple[Any, ...]) -> tuple[list[Any], bool]:
 
 
 def _csv(cursor: sqlite3.Cursor, columns: list[str], asked: Asked, send: Send) -> _Sent:
-    part = io.StringIO()
-    write = csv.writer(part).writerow
-    write([spreadsheet_cell(name) for name in columns])
+    text = CsvText(asked.form)
+    text.write(columns)
     size_bytes, count, cut_by = 0, 0, []
     for row in cursor:
         if count == asked.rows:
             cut_by.append("rows")
             break
-        if part.tell() > PART_BYTES:
-            size_bytes += _send_part(part, send)
+        if text.characters > PART_BYTES:
+            size_bytes += _send_part(text.take(), send)
         if size_bytes > asked.size_bytes:
             cut_by.append("bytes")
             break
-        write([_csv_cell(cell) for cell in row])
+        text.write(row)
         count += 1
-    _send_part(part, send)
+    _send_part(text.take(), send)
     return _Sent([], count, cut_by)
 
 
-def _send_part(part: io.StringIO, send: Send) -> int:
-    made = part.getvalue().encode()
-    send(PART, made)
-    part.seek(0)
-    part.truncate()
-    return len(made)
-
-
-def _csv_cell(cell: Any) -> Any:
-    if isinstance(cell, str):
-        return spreadsheet_cell(cell)
-    return cell.hex() if isinstance(cell, bytes) else cell
+def _send_part(part: bytes, send: Send) -> int:
+    send(PART, part)
+    return len(part)
 
 
 # ---------------------------------------------------------------------- refusals

@@ -11,16 +11,14 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from muniment import child_process
-from muniment.kernel import fairness
+from muniment.kernel import csv_text, fairness
 from muniment.kernel.http.representations import digest
 from muniment.kernel.phrases.phrase import Phrase, marked
 from muniment.kernel.problems import BadRequest, TooMany, Unavailable
@@ -32,12 +30,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS: Final = 1_000
 MAX_BYTES: Final = 1 << 20
-MAX_CSV_ROWS: Final = 100_000
+MAX_CSV_ROWS: Final = csv_text.MAX_ROWS
 MAX_CSV_BYTES: Final = 32 << 20
-MAX_UNSENT_BYTES: Final = 16 * MAX_CSV_BYTES
-"""CSVs that wait on the disk until their clients have taken them."""
-MAX_UNSENT_BYTES_OF_CALLER: Final = 2 * MAX_CSV_BYTES
-"""An address may hold 256 connections: without a limit, the files that it does not take would fill a disk."""
 MAX_PARAMETERS: Final = 20
 MAX_PARAMETER_CHARACTERS: Final = 1_000
 DEADLINE_S: Final = 10.0
@@ -85,7 +79,6 @@ class Statements:
         self._published = published
         self._reader = _Process(path)
         self._waiting: Counter[str] = Counter()
-        self._unsent_bytes: Counter[str] = Counter()
         self._turn = asyncio.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
@@ -95,7 +88,7 @@ class Statements:
 
         Raises:
             BadRequest: the statement is not allowed, wrong, or takes too much.
-            TooMany: the statements of *client* have taken too much, or it does not take its CSVs.
+            TooMany: the statements of *client* have taken too much.
             Unavailable: too many wait.
             TablesMissing: the tables are not there yet.
         """
@@ -117,8 +110,6 @@ class Statements:
             raise TooMany("Too many statements at once.", "Wait for the answers, then try again.", retry_after_s=1)
         if self._waiting.total() >= MAX_WAITING:
             raise Unavailable("Too many statements are waiting.", "Try again in a few seconds.", retry_after_s=3)
-        if file is not None:
-            self._refuse_unsent(client)
         if not self._path.exists():
             raise TablesMissing
         # Noted before the statement is asked: an answer from another edition than this one is not kept.
@@ -137,28 +128,6 @@ class Statements:
             raise BadRequest(answered.message, answered.hint)
         is_level = (answered.edition, answered.epoch) == place and not answered.changes
         return Reply(answered, _tag_of(asked, answered), version if is_level else None)
-
-    def _refuse_unsent(self, client: str) -> None:
-        if self._unsent_bytes[client] >= MAX_UNSENT_BYTES_OF_CALLER:
-            fairness.current().count_refusal("statements")
-            raise TooMany("Earlier CSVs are still being sent to this address.", "Take them first.", retry_after_s=5)
-        if self._unsent_bytes.total() >= MAX_UNSENT_BYTES:
-            raise Unavailable("Too many CSVs are being sent.", "Try again soon, or ask for JSON.", retry_after_s=5)
-
-    @contextlib.contextmanager
-    def sending(self, client: str, size_bytes: int) -> Iterator[None]:
-        """Count a CSV that is sent in this context, at the pace of its client."""
-        self._unsent_bytes[client] += size_bytes
-        try:
-            yield
-        finally:
-            self._unsent_bytes[client] -= size_bytes
-            if not self._unsent_bytes[client]:
-                del self._unsent_bytes[client]
-
-    def file(self) -> IO[bytes]:
-        """Return an open file without a name, which takes the rows of a CSV: a slow client is sent them from it."""
-        return TemporaryFile(dir=self._path.parent)
 
     async def _answered(self, asked: Asked, client: str, file: IO[bytes] | None) -> Answered | Refused:
         """Ask the process, and end it if the caller goes away meanwhile."""

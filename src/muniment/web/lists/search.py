@@ -15,7 +15,9 @@ from django.conf import settings
 from django.http import QueryDict
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment.kernel.csv_text import SEMICOLON
 from muniment.kernel.problems import BadRequest
+from muniment.languages import writing
 from muniment.languages.translated import translated
 from muniment.schema.filters import Criterion, Listing, ReversedRange
 from muniment.schema.kinds import Boolean, Country
@@ -477,6 +479,17 @@ def json_address(search: Search) -> str:
     if search.of.kind == "framework" and (search.q or search.sort):
         return ""
     return joined(f"/api/v1{search.of.path}", search.pairs(page=search.page))
+
+
+def csv_address(search: Search) -> str:
+    """Return the whole list, with its filters and in its order, as a file for spreadsheets."""
+    return joined(f"/api/v1{search.of.path}", [*search.pairs(), *for_spreadsheets()])
+
+
+def for_spreadsheets() -> Pairs:
+    """Return the parameters with which a list of the API is a file that the visitor's spreadsheet opens."""
+    form = [("format", "csv"), ("bom", "1")]
+    return [*form, ("delimiter", "semicolon")] if writing.delimiter() == SEMICOLON else form
 
 
 def save_address(search: Search) -> str:

@@ -1,7 +1,5 @@
 """The security log of an account, and the audit log of operators and reviewers."""
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, cast
@@ -27,6 +25,7 @@ from muniment.accounts.security.log import (
     stream_events,
 )
 from muniment.accounts.security.models import SecurityEvent
+from muniment.kernel.csv_text import CsvText
 from muniment.kernel.json import JSONObject
 from muniment.registry.models import Company, Framework, Person
 from muniment.web.requests.access import actor_of, reviewer, signed_in
@@ -154,14 +153,11 @@ def _lines(events: Iterator[SecurityEvent], wire: Callable[[SecurityEvent], JSON
         yield msgspec.json.encode(wire(event)) + b"\n"
 
 
-def _csv(events: Iterator[SecurityEvent], wire: Callable[[SecurityEvent], JSONObject]) -> Iterator[str]:
-    text = io.StringIO()
-    out = csv.writer(text)
-    out.writerow(COLUMNS)
+def _csv(events: Iterator[SecurityEvent], wire: Callable[[SecurityEvent], JSONObject]) -> Iterator[bytes]:
+    text = CsvText()
+    text.write(COLUMNS)
     for number, event in enumerate(events, 1):
-        out.writerow(csv_cells(wire(event)))
+        text.write(csv_cells(wire(event)))
         if number % _PIECE == 0:
-            yield text.getvalue()
-            text.seek(0)
-            text.truncate()
-    yield text.getvalue()
+            yield text.take()
+    yield text.take()

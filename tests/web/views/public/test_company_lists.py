@@ -166,3 +166,46 @@ def test_a_listing_without_lists_says_so_on_their_pages(visitor):
 def test_a_company_that_does_not_exist_has_no_lists(visitor, part):
     assert visitor.get(f"/companies/nowhere/{part}").status_code == 404
     assert visitor.get("/people/nowhere/positions").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("part", "head", "rows"),
+    [
+        ("team", "title,person.name,person.slug", PEOPLE * TITLES),
+        ("proposals", "title,status,votes.for,votes.against,endDate", PROPOSALS),
+        ("cap-table", "address,name,tokens,percentage", HOLDERS),
+        ("funding", "name,", ROUNDS),
+    ],
+)
+def test_every_list_is_a_file_for_spreadsheets(visitor, part, head, rows):
+    page = visitor.get(f"/companies/largest/{part}").content.decode()
+    assert f'href="/companies/largest/{part}.csv"' in page
+    found = visitor.get(f"/companies/largest/{part}.csv")
+    assert (found["Content-Type"], found.status_code) == ("text/csv; charset=utf-8", 200)
+    assert found["Content-Disposition"] == f'attachment; filename="largest-{part}.csv"'
+    lines = found.content.decode("utf-8-sig").splitlines()
+    assert lines[0].startswith(head)
+    assert len(lines) == rows + 1
+    assert visitor.get(f"/companies/small/{part}.csv").content.count(b"\r\n") == 1
+    assert f"/{part}.csv" not in visitor.get(f"/companies/small/{part}").content.decode()
+    assert visitor.get(f"/companies/nobody/{part}.csv").status_code == 404
+
+
+def test_the_file_of_proposals_has_the_chosen_state_and_the_delimiter_of_the_language(visitor):
+    page = visitor.get("/companies/largest/proposals?status=active").content.decode()
+    assert 'href="/companies/largest/proposals.csv?status=active"' in page
+    found = visitor.get("/companies/largest/proposals.csv?status=active", headers={"accept-language": "de"})
+    lines = found.content.decode("utf-8-sig").splitlines()
+    assert lines[0] == "title;status;votes.for;votes.against;endDate"
+    assert len(lines) == 4
+    german = visitor.get("/companies?status=active", headers={"accept-language": "de"}).content.decode()
+    assert "/api/v1/companies?status=active&amp;format=csv&amp;bom=1&amp;delimiter=semicolon" in german
+
+
+@pytest.mark.parametrize("name", ["companies", "people"])
+def test_every_list_page_links_its_whole_result_with_the_filters_in_force(visitor, name):
+    page = visitor.get(f"/{name}?q=largest+person").content.decode()
+    assert "format=csv" not in page or name == "people"
+    page = visitor.get(f"/{name}?sort=name").content.decode()
+    assert f'href="/api/v1/{name}?sort=name&amp;format=csv&amp;bom=1"' in page
+    assert visitor.get(f"/{name}.csv?sort=name").url == f"/api/v1/{name}?sort=name&format=csv&bom=1"

@@ -1,7 +1,5 @@
 """An account's credits: balance, holds, entries, and buying more."""
 
-import csv
-import io
 from typing import Final
 
 from django.conf import settings
@@ -13,9 +11,9 @@ from muniment.credits.models import Purchase, PurchaseState
 from muniment.credits.operations import Entry, get_balance
 from muniment.credits.purchases import buy_credits, check_purchase, get_purchase, pending_purchases, prices
 from muniment.kernel.actor import Actor
+from muniment.kernel.csv_text import CsvText
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
-from muniment.kernel.texts import spreadsheet_cell
 from muniment.kernel.wire import format_price, timestamp
 from muniment.languages.writing import number
 from muniment.web.context import address
@@ -128,15 +126,15 @@ def _said(purchase: Purchase) -> JSONObject:
 @signed_in("GET", "HEAD")
 def as_csv(request: HttpRequest) -> HttpResponse:
     """Return every entry as CSV, the newest first."""
-    text = io.StringIO()
-    out = csv.writer(text)
-    out.writerow(["at", "kind", "amount", "balance", "run", "note"])
-    out.writerows(_row(entry) for entry in get_balance(actor_of(request), entries=IN_FILE).entries)
-    answer = HttpResponse(text.getvalue(), content_type="text/csv; charset=utf-8")
+    text = CsvText()
+    text.write(["at", "kind", "amount", "balance", "run", "note"])
+    for entry in get_balance(actor_of(request), entries=IN_FILE).entries:
+        text.write(_row(entry))
+    answer = HttpResponse(text.take(), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="credits.csv"'
     return answer
 
 
 def _row(entry: Entry) -> list[object]:
     run = entry.reference if entry.kind == "run" else ""
-    return [timestamp(entry.at), entry.kind, entry.amount, entry.balance, run, spreadsheet_cell(entry.note)]
+    return [timestamp(entry.at), entry.kind, entry.amount, entry.balance, run, entry.note]

@@ -1,19 +1,17 @@
 """What an import did or would do, row by row: on its pages, and as a file for a spreadsheet."""
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.utils import formats
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment.kernel.csv_text import CsvForm, CsvText
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.kernel.texts import spreadsheet_cell
+from muniment.languages import writing
 from muniment.languages.translated import translated
 from muniment.registry.imports import reports, uploads
 from muniment.registry.imports.results import get_result
@@ -103,13 +101,10 @@ def _file(content: bytes | None, name: str) -> HttpResponse:
     return answer
 
 
-def _written(lines: Sequence[JSONObject]) -> str:
+def _written(lines: Sequence[JSONObject]) -> bytes:
     """Return the file; a spreadsheet knows it as UTF-8 by its mark, and expects the delimiter of the language."""
-    delimiter = ";" if formats.get_format("DECIMAL_SEPARATOR") == "," else ","
-    out = io.StringIO()
-    out.write("\ufeff")
-    writer = csv.writer(out, delimiter=delimiter)
-    writer.writerow(
+    text = CsvText(CsvForm(has_mark=True, delimiter=writing.delimiter()))
+    text.write(
         [
             *(gettext("Row"), gettext("Result"), gettext("Kind"), gettext("Name"), gettext("Address")),
             *(gettext("Column"), gettext("Before"), gettext("After"), gettext("Note"), gettext("Value")),
@@ -117,8 +112,9 @@ def _written(lines: Sequence[JSONObject]) -> str:
     )
     for line in lines:
         cells = _cells_of_loss(line["loss"]) if "loss" in line else _cells_of_row(line)
-        writer.writerows([spreadsheet_cell(cell) for cell in row] for row in cells)
-    return out.getvalue()
+        for row in cells:
+            text.write(row)
+    return text.take()
 
 
 def _cells_of_loss(loss: JSONObject) -> Iterator[list[str]]:

@@ -14,6 +14,7 @@ from muniment.kernel.problems import NotFound
 from muniment.kernel.wire import summary_path
 from muniment.languages.writing import digits
 from muniment.web.context import address
+from muniment.web.lists.search import for_spreadsheets, joined
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters import scores
 from muniment.web.presenters.company import day
@@ -112,6 +113,7 @@ def of_framework(request: HttpRequest, framework_id: str) -> HttpResponse:
         "total": found.total,
         "scores": scores.ranked(map(msgspec.json.decode, found.items), framework_id),
         "pager": lists.pager(request.path, page),
+        "csv_address": joined(f"/api/v1{home}/scores", for_spreadsheets()) if found.total else "",
         "crumbs": [(gettext("Frameworks"), "/frameworks"), (framework["frameworkName"], home), (title, "")],
         "canonical": address(request) + lists.address_of(request.path, number),
     }

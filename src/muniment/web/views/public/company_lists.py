@@ -6,15 +6,20 @@ A part is rendered from a bundle, which is the published one or that of a draft.
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote, urlencode
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment.kernel.csv_text import CsvForm, CsvText
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
+from muniment.languages import writing
+from muniment.schema.item_lists import ItemList
+from muniment.store.sheets import entry_rows
 from muniment.web.context import address
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters.company import day, proposal_row, rounds_of
@@ -32,6 +37,8 @@ ROUNDS: Final = 100
 CHANGES: Final = 60
 CHANGES_KEPT: Final = 600
 """The page of the history shows no more; the change feed has all."""
+_LISTS: Final = {"team": "positions", "proposals": "proposals", "cap-table": "capTable", "funding": "fundingRounds"}
+"""The lists that are files for spreadsheets too, by the last part of their address."""
 _CHANGES = {
     "published": gettext_lazy("Added to this registry"),
     "updated": gettext_lazy("Updated"),
@@ -190,12 +197,16 @@ def _respond(  # noqa: PLR0917 - what every such page has, in the order of the p
     """
     company = bundle["company"]
     home = home or f"/companies/{quote(company['id'])}"
+    name = part.replace("_", "-")
+    is_public = home.startswith("/companies/")
+    has_csv = is_public and name in _LISTS and bool(bundle.get(_LISTS[name]))
     context = {
         "room": "companies",
         "company": company,
         "home": home,
         "part_title": title,
-        "parts": parts_of(bundle, home, part.replace("_", "-"), is_public=home.startswith("/companies/")),
+        "parts": parts_of(bundle, home, name, is_public=is_public),
+        "csv_address": lists.address_of(f"{home}/{name}.csv", 1, kept) if has_csv else "",
         "total": page.total,
         "crumbs": [(gettext("Companies"), "/companies"), (company["name"], home), (title, "")],
         "canonical": address(request) + lists.address_of(request.path, page.page, kept),
@@ -203,6 +214,25 @@ def _respond(  # noqa: PLR0917 - what every such page has, in the order of the p
         **more,
     }
     return TemplateResponse(request, f"company/{part}.html", context)
+
+
+@published("status", daily=True)
+def as_csv(request: HttpRequest, slug: str, part: str) -> HttpResponse:
+    """Return the whole list of a part as a file for spreadsheets, of proposals those with the chosen state."""
+    field = settings.SCHEMA.bundle.by_name[_LISTS[part]]
+    entries = bundle_of(slug).get(field.name) or []
+    status = request.GET.get("status", "")
+    if part == "proposals" and status:
+        today = lists.today()
+        entries = [entry for entry in entries if lists.state_of(entry, today) == status]
+    columns = cast("ItemList", field.kind).row.csv
+    text = CsvText(CsvForm(has_mark=True, delimiter=writing.delimiter()))
+    text.write(columns)
+    for row in entry_rows(entries, columns):
+        text.write(row)
+    answer = HttpResponse(text.take(), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{quote(slug)}-{part}.csv"'
+    return answer
 
 
 def _public(part: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

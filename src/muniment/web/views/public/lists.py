@@ -20,6 +20,7 @@ from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext
 
+from muniment.kernel.csv_text import MAX_ROWS
 from muniment.kernel.json import JSONObject
 from muniment.languages import writing
 from muniment.languages.writing import number
@@ -33,6 +34,7 @@ from muniment.web.lists.search import (
     ListName,
     Search,
     chips_of,
+    csv_address,
     feed_address,
     json_address,
     list_query,
@@ -317,9 +319,16 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "pager": pagination.pager_of(found, lambda number: search.address(page=number) if number else ""),
         "feed_address": feed_address(search),
         "json_address": json_address(search),
+        "csv_address": csv_address(search) if found.total else "",
+        "csv_most": number(MAX_ROWS) if found.total > MAX_ROWS else "",
         "save_address": save_address(search),
     }
     return TemplateResponse(request, f"registry/{name}.html", context)
+
+
+def as_csv(request: HttpRequest, name: ListName) -> HttpResponse:
+    """Redirect to the list as a file, which the API writes."""
+    return HttpResponseRedirect(csv_address(Search.read(registry_list(name), request.GET)))
 
 
 def _documents_of_people(slugs: Sequence[str]) -> Mapping[str, bytes]:
