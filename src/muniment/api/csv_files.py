@@ -83,7 +83,7 @@ class CsvFiles:
 
         Raises:
             TooMany: the client does not take the files that it has asked for.
-            Unavailable: nobody can make room yet.
+            Unavailable: no client has had the time to show how slowly it reads.
         """
         unsent_bytes = sum([each.size_bytes for each in self._transfers if each.client == client])
         if unsent_bytes >= MAX_UNSENT_BYTES_OF_CALLER:

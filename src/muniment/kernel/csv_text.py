@@ -78,6 +78,14 @@ def _cell(value: Any) -> Any:
 def _joined(value: Any) -> str:
     """Return a list as one text, and an object as its values: that of another object is its name."""
     if isinstance(value, Mapping):
-        values = [each.get("name") if isinstance(each, Mapping) else each for each in value.values()]
-        return ", ".join([str(each) for each in values if each is not None and each != ""])
-    return "; ".join([_joined(each) if isinstance(each, Mapping) else str(each) for each in value])
+        named = [_named(each) for each in value.values()]
+        return ", ".join([str(each) for each in named if each is not None and each != ""])
+    return "; ".join([_entry(each) for each in value])
+
+
+def _named(value: Any) -> Any:
+    return value.get("name") if isinstance(value, Mapping) else value
+
+
+def _entry(value: Any) -> str:
+    return _joined(value) if isinstance(value, Mapping) else str(value)

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from muniment.schema.objects import Schema
 
 
-class _Company(msgspec.Struct):
+class _CompanyPart(msgspec.Struct):
     """The part of a company's document that its row shows; its lists can be long."""
 
     company: JSONObject
 
 
 class _CompanyDocument(msgspec.Struct):
-    data: _Company
+    data: _CompanyPart
 
 
-class _Document(msgspec.Struct):
+class _WholeDocument(msgspec.Struct):
     data: JSONObject
 
 
@@ -67,7 +67,7 @@ def _detail(kind: str, body: bytes) -> JSONObject:
     """Return the members that lists leave out."""
     if kind == "company":
         return msgspec.json.decode(body, type=_CompanyDocument).data.company
-    return msgspec.json.decode(body, type=_Document).data
+    return msgspec.json.decode(body, type=_WholeDocument).data
 
 
 def value_of(members: JSONObject, column: str) -> Any:
