@@ -104,6 +104,10 @@ def test_items_without_a_number_come_last_and_a_wrong_number_of_a_cursor_is_none
     assert module._value(Mark("updated", 1, "2026-01-01")) == "2026-01-01"
 
 
+FIRST, LATER = module.STARTS
+MANY = LATER + 2 * FIRST
+
+
 @pytest.fixture
 def many(publisher, reader):
     """A registry with so many active companies that the start of a sorted list is found without sorting all."""
@@ -118,22 +122,28 @@ def many(publisher, reader):
                 updatedAt=f"2026-01-0{1 + number % 4}T00:00:00.000000Z",
                 **({"teamSize": number % 6} if number % 3 else {}),
             )
-            for number in range(1, 4 * module.STARTS)
+            for number in range(1, MANY)
         )
     )
     reader.refresh()
     return reader
 
 
-@pytest.mark.parametrize("sort", [order for order in ORDERS if order != "newest"])
-@pytest.mark.parametrize("query", [{}, {"status": ["active"]}])
+@pytest.mark.parametrize(
+    ("sort", "query"),
+    [
+        *((order, {}) for order in ORDERS if order != "newest"),
+        *((order, {"status": ["active"]}) for order in ORDERS),
+        ("newest", {"status": ["inactive"]}),
+    ],
+)
 def test_the_start_of_a_sorted_list_is_that_of_the_whole_list(many, sort, query):
     chosen = selection("company", companies_by(sort=sort, **query))
     with many.snapshot() as (connection, state):
         whole = module.find(connection, chosen).positions
         total = state.totals["company"][0]
-        start, number = module.find_start(connection, chosen, module.STARTS, total)
-    assert (list(start.positions), number) == (list(whole[: module.STARTS]), len(whole))
+        start, number = module.find_start(connection, chosen, FIRST, total)
+    assert (list(start.positions), number) == (list(whole[:FIRST]), len(whole))
     assert pages(many, sort=sort, page_size=100, **query)[2:] != []
 
 
@@ -141,22 +151,26 @@ def test_the_start_of_a_sorted_list_is_that_of_the_whole_list(many, sort, query)
 def test_a_list_of_few_or_of_unknown_number_is_found_whole(many, query):
     chosen = selection("company", companies_by(sort="treasury", **query))
     with many.snapshot() as (connection, state):
-        assert module.find_start(connection, chosen, module.STARTS, state.totals["company"][0]) is None
+        assert module.find_start(connection, chosen, FIRST, state.totals["company"][0]) is None
 
 
-def test_pages_from_the_start_and_behind_it_join(many):
+@pytest.mark.parametrize(("sort", "query"), [("treasury", {}), ("newest", {"status": ["active"]})])
+def test_pages_from_the_start_and_behind_it_join(many, sort, query):
+    total = sum(number % 4 > 0 or not query for number in range(1, MANY))
+
     def walk(page_size):
         found = []
-        for number in range(1, 4 * module.STARTS // page_size + 2):
-            page = many.companies(companies_by(sort="treasury", page=number, page_size=page_size))
-            assert page.total == 4 * module.STARTS - 1
+        for number in range(1, MANY // page_size + 2):
+            page = many.companies(companies_by(sort=sort, page=number, page_size=page_size, **query))
+            assert page.total == total
             found += ids(page)
         return found
 
     assert walk(100) == walk(30)
+    assert len(walk(100)) == total
 
 
-@pytest.mark.parametrize("count", [module.STARTS - 1, module.STARTS, module.STARTS + 1])
+@pytest.mark.parametrize("count", [FIRST - 1, FIRST, FIRST + 1])
 @pytest.mark.parametrize("sort", ["name", "treasury"])
 def test_lists_about_as_long_as_a_start_end_with_their_last_document(publisher, reader, count, sort):
     publisher.publish(*(company(number, name="Harbour", treasuryMinor=None) for number in range(1, count + 1)))

@@ -94,8 +94,12 @@ def find_start(connection: sqlite3.Connection, chosen: Selection, most: int, tot
     Args:
         total: the number of all documents of the kind.
     """
-    is_plain = chosen.order in COLUMNS and not (chosen.q or chosen.ranges) and chosen.ids is None
+    is_plain = not (chosen.q or chosen.ranges) and chosen.ids is None
     if not is_plain or len(chosen.filters) > 1:
+        return None
+    if chosen.order == "newest":
+        return _find_newest(connection, chosen, most)
+    if chosen.order not in COLUMNS:
         return None
     column = COLUMNS[chosen.order]
     index = _INDEXES.get(chosen.order, f"published_document_{column}")
@@ -125,6 +129,18 @@ def everything(connection: sqlite3.Connection, kind: str, most: int) -> "array[i
     """Return the newest documents of a kind."""
     statement = "SELECT position FROM published_document WHERE kind = ? ORDER BY position DESC LIMIT ?"
     return _positions(connection, (statement, [kind, most]))
+
+
+def _find_newest(connection: sqlite3.Connection, chosen: Selection, most: int) -> tuple[Matches, int] | None:
+    """Return the latest documents with one value, whose entries are in the order of positions."""
+    values = meant_by(connection, chosen.kind, chosen.filters[0]) if chosen.filters else []
+    if len(values) != 1:
+        return None
+    ((total, number),) = values
+    if not total:
+        return None  # what finds nothing comes with a hint
+    statement = "SELECT position FROM published_facet WHERE value_id = ? ORDER BY position DESC LIMIT ?"
+    return Matches(_positions(connection, (statement, [number, most]))), total
 
 
 def _find(connection: sqlite3.Connection, chosen: Selection, planned: Plan) -> tuple["array[int]", bool]:

@@ -14,9 +14,8 @@ from muniment.store.cache import size_of
 from muniment.store.lists.finding import Matches, find, find_start, sort_key
 from muniment.store.queries import Mark, Selection
 
-STARTS: Final = 200
-"""Documents at the start of a sorted list that are found without sorting the rest: eight pages of 25."""
-_BYTES_OF_START: Final = STARTS * 8
+STARTS: Final = (200, 1_000)
+"""Documents at the start of a list that are found without the rest: eight pages of 25, or forty for later ones."""
 
 
 class Positions:
@@ -27,7 +26,7 @@ class Positions:
         self._cache: LRUCache[Selection, tuple[int, Matches, int]] = LRUCache(
             limit_bytes - of_starts, getsizeof=itemgetter(2)
         )
-        self._starts: LRUCache[Selection, tuple[int, tuple[Matches, int], int]] = LRUCache(
+        self._starts: LRUCache[Selection, tuple[int, tuple[Matches, int], int, int]] = LRUCache(
             of_starts, getsizeof=itemgetter(2)
         )
         self._lock = threading.Lock()
@@ -45,13 +44,14 @@ class Positions:
             cached = self._cache.get(chosen)
             start = self._starts.get(chosen)
         is_whole = cached is not None and cached[0] == version
-        if not is_whole and end <= STARTS:
-            if start is not None and start[0] == version:
+        if not is_whole and end <= STARTS[-1]:
+            if start is not None and start[0] == version and end <= start[3]:
                 return start[1]
-            found = find_start(connection, chosen, STARTS, total)
+            most = next(most for most in STARTS if end <= most)
+            found = find_start(connection, chosen, most, total)
             if found is not None:
                 with self._lock, contextlib.suppress(ValueError):  # larger than the whole cache
-                    self._starts[chosen] = version, found, _BYTES_OF_START + size_of(chosen) + 300
+                    self._starts[chosen] = version, found, most * 8 + size_of(chosen) + 300, most
                 return found
         whole = self.get(connection, chosen, version)
         return whole, len(whole.positions)
