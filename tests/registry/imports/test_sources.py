@@ -195,3 +195,25 @@ def test_an_import_that_remembers_nothing_has_no_source(tmp_path):
     found = bring(tmp_path, FIRST, source="")
     assert (memory_of("").run, list_sources()) == (None, [])
     assert HistoryEntry.objects.filter(import_run=found.summary.import_run).count() == 3
+
+
+KEYED = "Org ID,Company,Website\nK7,Alder,alder.example\nK9,Birch,birch.example\n"
+
+
+def test_a_row_with_the_key_of_an_earlier_one_is_the_same_though_its_name_is_new(tmp_path):
+    bring(tmp_path, KEYED)
+    renamed = bring(tmp_path, KEYED.replace("K7,Alder", "K7,Alder Trust"))
+    assert [(row.slug, row.name, row.result) for row in renamed.results] == [
+        ("alder", "Alder Trust", "changed"),
+        ("birch", "Birch", "unchanged"),
+    ]
+    assert gone(renamed) == []
+    assert gone(bring(tmp_path, KEYED.replace("K7,Alder", "K8,Elm"))) == ["alder"]
+
+
+def test_the_first_version_with_keys_finds_the_rows_of_the_one_before_by_their_names(tmp_path):
+    bring(tmp_path, "Company,Website\nAlder,alder.example\nBirch,birch.example\n")
+    Company.objects.filter(slug="alder").update(name="Alder Society")
+    found = bring(tmp_path, KEYED)
+    assert [row.slug for row in found.results] == ["alder", "birch"]
+    assert gone(found) == []

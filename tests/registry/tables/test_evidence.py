@@ -354,3 +354,149 @@ def test_rows_that_differ_only_in_their_people_are_not_asked():
     assert mapped(table(["Company", "City", "Director"], *rows)).combine == ""
     rows = [[name, "Rome", *person] for name in FIRMS for person in (("Ida", "Alder"), ("Joe", "Birch"))]
     assert mapped(table(["Company", "City", "First name", "Last name"], *rows)).combine == ""
+
+
+# ---------------------------------------------------------------------- what further real tables have
+
+
+def kind_and_doubts(sheet):
+    found = mapped(sheet)
+    return found.kind, found.check, {each.heading: each.field for each in found.column}
+
+
+def test_names_behind_a_public_office_are_persons_and_their_party_is_no_company():
+    names = [f"Councillor {name}" for name in PERSONS]
+    rows = with_names(names, ["Green Party", "Labour Party"], ["Oakward", "Elmward", "Firward"])
+    kind, check, found = kind_and_doubts(table(["Name", "Party", "Ward"], *rows))
+    assert (kind, check, found["Name"], found["Party"]) == (PEOPLE, ["kind"], "name", "")
+
+
+def test_a_name_only_above_several_rows_is_that_of_a_group():
+    rows = [[FIRMS[n // 3] if n % 3 == 0 else "", name, "Damm GmbH"] for n, name in enumerate(PERSONS)]
+    kind, check, found = kind_and_doubts(table(["Project", "Maintainer Name", "Company"], *rows))
+    assert (kind, check) == (PEOPLE, ["kind"])
+    assert (found["Maintainer Name"], found["Company"]) == ("name", "position.company")
+
+
+def test_last_names_alone_are_no_names_and_organizations_among_persons_are_asked():
+    names = [["Ida", "Tom", "Anna", "Marco", "Petra", "Paul", "Maria", "John"][n % 8] for n in range(20)]
+    lasts = ["Alder", "Birch", "Cedar", "Damm", "Elm"]
+    rows = [[f"{name} {lasts[n % 5]}", lasts[n % 5]] for n, name in enumerate(names)]
+    sheet = table(["forwarddisplayname", "lastname"], *rows, ["Cedar Trust", ""])
+    kind, _, found = kind_and_doubts(sheet)
+    assert (kind, found["forwarddisplayname"]) == (PEOPLE, "name")
+    more = [["Alder Museum", ""], ["Birch Foundation", ""], ["Cedar Trust", ""]]
+    assert kind_and_doubts(table(["forwarddisplayname", "lastname"], *rows, *more))[1] == ["kind"]
+    [(_, first), *_, (_, last)] = converted(sheet).people
+    assert (first["name"], last["name"]) == ("Ida Alder", "Cedar Trust")
+
+
+def test_a_whole_name_beside_its_parts_is_one_person():
+    headings = ["Company", "Employees", "Contact", "First name", "Last name"]
+    rows = [[firm, "12", name, *name.split()[:2]] for firm, name in zip(FIRMS, PERSONS, strict=True)]
+    sheet = table(headings, *rows)
+    found = mapped(sheet)
+    assert [each.field for each in found.column] == ["name", "teamSize", "people", "", ""]
+    assert len(converted(sheet).companies[0][1]["positions"]) == 1
+
+
+def test_a_position_without_a_column_of_organizations_is_kept_as_a_field():
+    sheet = table(["Name", "Role"], *with_names(PERSONS, ["Chair", "Treasurer"]), name="board")
+    role = mapped(sheet).column[1]
+    assert (role.field, role.kind) == ("", "text")
+
+
+def test_several_rows_of_a_person_become_lists_and_what_differs_is_told():
+    rows = [["Ida Alder", "2001", "Chair"], ["Ida Alder", "2005", "Treasurer"], ["Tom Birch", "2001", "Chair"]]
+    sheet = table(["Name", "Period", "Role", "Biography"], *rows, name="people")
+    mapping = propose([sheet], "people.csv")
+    mapping.confirm_guesses()
+    assert mapping.table[0].kind == PEOPLE
+    plain = records_of([sheet], mapping, KnownRows(), "USD")
+    assert len(plain.people) == 2
+    keep_all(mapping)
+    found = records_of([sheet], mapping, KnownRows(), "USD")
+    assert found.people[0][1]["period"] == ["2001", "2005"]
+    mapping.table[0].column[1].kind = "text"
+    told = [each for each in records_of([sheet], mapping, KnownRows(), "USD").losses if "differs" in each.reason]
+    assert [(each.row, each.column, each.example) for each in told] == [(3, "Period", "2005")]
+
+
+@pytest.mark.parametrize(
+    ("street", "number", "expected"),
+    [
+        ("Lundweg", "30", "Lundweg 30"),
+        ("Westring 358", "358", "Westring 358"),
+        ("rue des Ormes", "12 bis", "12 bis rue des Ormes"),
+        ("Elm Street", "4A", "4A Elm Street"),
+    ],
+)
+def test_a_house_number_of_its_own_column_is_beside_the_street(street, number, expected):
+    sheet = table(["Company", "Street", "House number"], ["Alder Trust", street, number], ["Birch Club", "", "7"])
+    found = converted(sheet)
+    assert found.companies[0][1]["company"]["address"] == [{"address_1": expected}]
+    assert [each.example for each in found.losses if "house number" in each.reason] == ["7"]
+
+
+def test_a_number_in_brackets_behind_a_city_is_told_and_is_no_city():
+    found = converted(table(["Verein", "Stadt"], ["Alder e.V.", "Hüfingen (8.158)"], ["Birch e.V.", "Burg (Fehmarn)"]))
+    assert [line["company"]["address"][0]["city"] for _, line in found.companies] == ["Hüfingen", "Burg (Fehmarn)"]
+    assert [each.example for each in found.losses if "brackets" in each.reason] == ["Hüfingen (8.158)"]
+
+
+def test_organizations_in_several_rows_can_be_the_name_by_their_values():
+    rows = [[f"{tree} Foundation", "5"] for tree in ("Alder", "Birch", "Cedar")] * 3
+    kind, _, found = kind_and_doubts(table(["Qui", "Montant"], *rows))
+    assert (kind, found["Qui"]) == (COMPANIES, "name")
+
+
+def test_longitude_is_no_word_for_pay_and_what_a_database_writes_for_nothing_is_nothing():
+    sheet = table(
+        ["Company", "Lat", "Lon", "Alias"], ["Alder Trust", "54.7", "9.4", "\\N"], ["Birch", "5.1", "9.5", "\\N"]
+    )
+    assert [each.kind for each in mapped(sheet).column] == ["", "number", "number", ""]
+    assert mapped(table(["Verein", "Lön"], ["Alder", "9000"])).column[1].kind == ""
+
+
+# ---------------------------------------------------------------------- keys of rows
+
+
+def test_a_column_of_different_ids_is_the_key_of_the_rows():
+    rows = [[f"R{n * 7}", firm] for n, firm in enumerate(FIRMS)]
+    assert fields(["Organisation ID", "Name"], *rows) == {"Organisation ID": "row.key", "Name": "name"}
+    assert fields(["parent_id", "Name"], *rows)["parent_id"] == ""
+    numbers = [[str(n), firm] for n, firm in enumerate(FIRMS, 1)]
+    assert fields(["id", "Name"], *numbers)["id"] == ""
+    [company, *_] = [line["company"] for _, line in converted(table(["Organisation ID", "Name"], *rows)).companies]
+    assert company == {"id": "alder-trust", "name": "Alder Trust"}
+
+
+def test_rows_of_one_key_are_combined_though_their_names_differ():
+    rows = [["R1", "Alder Trust", "north"], ["R1", "Alder Trust", "south"], ["R2", "Birch Club", "north"]]
+    rows += [["R2", "Birch Club", "east"], ["R3", "Alder Trust", "west"], ["R2", "Birch", "west"]]
+    sheet = table(["Charity ID", "Company", "Depot"], *rows * 4)
+    mapping = propose([sheet], "t.csv")
+    mapping.table[0].column[0].field = "row.key"
+    mapping.table[0].combine = "yes"
+    keep_all(mapping)
+    found = records_of([sheet], mapping, KnownRows(), "USD")
+    depots = [(line["company"]["name"], line["company"]["depot"]) for _, line in found.companies]
+    assert sorted(depots) == [
+        ("Alder Trust", ["north", "south"]),
+        ("Alder Trust", ["west"]),
+        ("Birch Club", ["north", "east", "west"]),
+    ]
+    assert {each.example for each in found.losses if "differs" in each.reason} == {"Birch"}
+
+
+def test_ids_that_rows_of_one_name_share_are_proposed_as_their_key():
+    rows = [["R1", "Alder Trust", "north"], ["R1", "Alder Trust", "south"], ["R2", "Birch Club", "north"]]
+    found = mapped(table(["Charity ID", "Company", "Depot"], *rows * 2))
+    assert (found.combine, found.column[0].field) == ("?", "row.key")
+
+
+def test_namesakes_with_keys_of_their_own_are_persons_of_their_own():
+    rows = [["P1", "Ida Alder", "A"], ["P2", "Ida Alder", "B"], ["P3", "Tom Birch", "C"]]
+    sheet = table(["Person ID", "Name", "Biography"], *rows, name="people")
+    found = converted(sheet)
+    assert [line["slug"] for _, line in found.people] == ["ida-alder", "ida-alder-2", "tom-birch"]

@@ -42,6 +42,28 @@ def test_the_kind_is_that_of_the_values(values, expected):
 
 
 @pytest.mark.parametrize(
+    ("heading", "values", "expected"),
+    [
+        ("agency_number", ["1024", "17"], "text"),
+        ("SIRET", ["81223113200026", "67895644300011"], "text"),
+        ("constituentid", ["9", "12"], "text"),
+        ("Population", ["1024", "17"], "number"),
+        ("beginyear", ["1923", "1906"], "text"),
+        ("Rent", ["1923.50", "1906"], "number"),
+        ("life", ["Danish, 1923 - 2013", "Danish, 1906 - 2005", "Swiss, 1906 - 2005", "Swiss, 1923 - 2013"], "text"),
+        ("change", ["up 23,7 %", "up 2,7 %", "down 23,7 %", "down 2,7 %"], "text"),
+        ("address_complete", ["1 Elm Hall, Oslo", "1 Elm Hall, Rome", "2 Oak Hall, Oslo", "2 Oak Hall, Rome"], "text"),
+        ("Anschrift", ["Elmweg 1\n04157 Leipzig", "Oakweg 2\n04157 Leipzig"], "text"),
+        ("trees", ["oak, elm", "elm, oak", "oak, fir", "fir, elm"], "list"),
+    ],
+)
+def test_identifiers_years_and_parts_of_one_value_are_texts(heading, values, expected):
+    column = Column(heading)
+    propose_kind(column, values)
+    assert column.kind == expected
+
+
+@pytest.mark.parametrize(
     ("heading", "key"),
     [
         ("Number of exhibits", "numberOfExhibits"),

@@ -42,6 +42,9 @@ EXTRA: Final = "extra:"
 """The prefix of the name of an additional member."""
 SKIP: Final = "skip"
 PEOPLE_FIELD: Final = "people"
+ROW_KEY: Final = "row.key"
+"""What tells a row from the others of its source, in each version of the file; it is not published."""
+HOUSE_NUMBER: Final = "address.house_number"
 DECLARED: Final = "declared"
 """The group of the fields that an operator declared."""
 _NEVER_IN_TABLES: Final = frozenset({"documentId"})
@@ -119,7 +122,9 @@ _ONLY_IN_TABLES: Final = {
         TableField("people.last", marked("Last name of a person"), _LINE, PEOPLE_FIELD),
         TableField("people.title", marked("Position of the person"), _LINE, PEOPLE_FIELD),
         TableField("address", marked("Whole address"), Text(lines=3), "address"),
+        TableField(HOUSE_NUMBER, marked("House number"), _LINE, "address"),
         TableField("address.zip_city", marked("Postal code and city"), _LINE, "address"),
+        TableField(ROW_KEY, marked("Key of the row (not published)"), _LINE),
         TableField("extra:founded", marked("Founded"), DATE, EXTRA),
         TableField("extra:lei", "LEI", _LINE, EXTRA),
         TableField("extra:registrationNumber", marked("Registration number"), _LINE, EXTRA),
@@ -129,6 +134,7 @@ _ONLY_IN_TABLES: Final = {
         TableField("name.last", marked("Last name"), _LINE),
         TableField("position.title", marked("Position"), _LINE),
         TableField("position.company", marked("Company of the position"), _LINE),
+        TableField(ROW_KEY, marked("Key of the row (not published)"), _LINE),
     ),
 }
 """Forms of values that tables have, and additional members whose headings are known."""

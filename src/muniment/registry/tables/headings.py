@@ -188,7 +188,8 @@ def _meaning_of_word(word: str, heading: str, kind: str) -> Match | None:
         return _found(words.headings[kind][word], heading)
     if kind == COMPANIES and word in words.unsure:
         return Match((words.unsure[word],), is_guess=True)
-    return _LEFT_OUT if word in words.left_out else None
+    is_longitude = word == "lon" and heading.isascii()  # the key of the Swedish word for pay is the same
+    return _LEFT_OUT if word in words.left_out and not is_longitude else None
 
 
 def _day_that_begins(tokens: Sequence[str], kind: str) -> Match | None:

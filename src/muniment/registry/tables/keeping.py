@@ -17,8 +17,9 @@ from muniment.registry.declared.editing import apply_fields
 from muniment.registry.settings.versions import follow, latest_version
 from muniment.registry.tables.amounts import plain_number
 from muniment.registry.tables.catalogue import COMPANIES, key
-from muniment.registry.tables.dates import ORDERS, day_of
+from muniment.registry.tables.dates import ORDERS, day_of, is_year
 from muniment.registry.tables.fields import EXTRA, SKIP, Column
+from muniment.registry.tables.headings import match
 from muniment.registry.tables.mapping import FileMapping
 from muniment.registry.tables.values import NO, YES, is_link, separator_of
 from muniment.schema.declared.declarations import MAX_ENTRY, MAX_FIELDS
@@ -40,24 +41,45 @@ def propose_kind(column: Column, values: Sequence[str]) -> None:
     """Let a column without a field have the kind of a field that could be declared for it; none if it has no value."""
     if not values:
         return
-    column.kind = _kind_of(values)
+    column.kind = _kind_of(column.heading, values)
     if column.kind == "choice":
         column.choices = sorted({" ".join(value.split()) for value in values}, key=str.casefold)
 
 
-def _kind_of(values: Sequence[str]) -> str:
+def _kind_of(heading: str, values: Sequence[str]) -> str:
     """Return the kind that nearly all values of a column have."""
     if _are_mostly(values, lambda text: key(text) in YES | NO):
         return "yesno"
     if _are_mostly(values, _is_number):
-        return "number"
+        return "text" if _are_identifiers(heading, values) else "number"
     if _are_mostly(values, _is_day):
         return "date"
     if _are_mostly(values, is_link):
         return "link"
-    if _are_lists(values):
+    # An address is one value, though its parts repeat from cell to cell as those of lists do.
+    if not _means_address(heading) and _are_lists(values):
         return "list"
     return "choice" if _are_choices(values) else "text"
+
+
+def _are_identifiers(heading: str, values: Sequence[str]) -> bool:
+    """Return whether whole numbers are identifiers or years, which are never written as "1,923" and never counted."""
+    are_whole = _are_mostly(values, str.isdecimal)
+    return are_whole and (_means_identifiers(heading) or _are_mostly(values, is_year))
+
+
+def _means_identifiers(heading: str) -> bool:
+    return bool(_OF_IDENTIFIERS.search(key(heading)) or re.match(r"id(?=[A-Z_\s.-])", heading))
+
+
+_OF_IDENTIFIERS: Final = re.compile(
+    r"(?:year|jahr|annee|anno|id|ids|code|codes|key|nr|no|num|number|nummer|numero|zip|plz|codigo|codice|siret|siren|cnpj|番号|番號|번호)$"
+)
+
+
+def _means_address(heading: str) -> bool:
+    """Return whether a heading means an address, also in a table of people, who have none."""
+    return any(field.partition(".")[0] == "address" for field in match(heading, COMPANIES).fields)
 
 
 def _are_mostly(values: Sequence[str], is_one: Callable[[str], bool]) -> bool:
@@ -94,8 +116,19 @@ def _are_lists(values: Sequence[str]) -> bool:
         return False
     parts = list(chain.from_iterable(cells))
     # Sentences have commas too; the entries of lists are in several cells each.
-    is_of_lists = separator not in {",", "，"} or len({*parts}) * 2 <= len(parts)
+    is_of_lists = separator not in {",", "，"} or (len({*parts}) * 2 <= len(parts) and _have_no_places(cells))
     return is_of_lists and max(map(len, parts)) <= MAX_ENTRY
+
+
+def _have_no_places(cells: Sequence[Sequence[str]]) -> bool:
+    """
+    Return whether entries are first in some cells and later in others.
+
+    The parts of one value have their places: "Portland, Oregon", "Danish, 1923 - 2013", and the decimals of "23,7 %".
+    """
+    first = {cell[0] for cell in cells if len(cell) > 1}
+    later = {part for cell in cells for part in cell[1:]}
+    return len(first & later) * 5 >= min(len(first), len(later))
 
 
 def keep_all(mapping: FileMapping, tables: Iterable[str] = ()) -> int:

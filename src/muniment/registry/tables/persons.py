@@ -36,7 +36,8 @@ meng, cma, acca, fcca, facs, facp, rd, do, dpt, np, csc, phdc, mbachb"""
 _BEFORE_NAMES: Final = words_in(
     """mr, mrs, ms, miss, mx, dr, prof, professor, sir, dame, lord, lady, rev, reverend, fr, hon, honorable,
 honourable, senator, sen, rep, herr, frau, hr, fr, dring, dipling, mag, ing, m, mme, mlle, monsieur, madame,
-sr, sra, srta, don, dona, dona, dott, dottssa, avv, sig, sigra, doc, mudr, judr, ir, drs, the"""
+sr, sra, srta, councillor, councilor, cllr, governor, gov, minister, ambassador, alderman, mayor, representative,
+don, dona, dona, dott, dottssa, avv, sig, sigra, doc, mudr, judr, ir, drs, the"""
 )
 _PARTICLES: Final = words_in(
     """von, van, de, da, di, del, della, der, den, dem, des, du, le, la, las, los, dos, das, do, y, e, zu, zur, zum,

@@ -15,7 +15,17 @@ from urllib.parse import urlsplit
 from muniment.registry.tables.amounts import currency_in_heading, decimal_sign
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE, catalogue, key, words_in
 from muniment.registry.tables.dates import ORDERS, day_of, is_serial, is_year, month_of, order_of_dates
-from muniment.registry.tables.fields import ASK, PEOPLE_FIELD, SKIP, Column, TableField, field_named, is_of_vocabulary
+from muniment.registry.tables.fields import (
+    ASK,
+    HOUSE_NUMBER,
+    PEOPLE_FIELD,
+    ROW_KEY,
+    SKIP,
+    Column,
+    TableField,
+    field_named,
+    is_of_vocabulary,
+)
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import (
     KNOWN,
@@ -86,9 +96,49 @@ def _propose_table(sheet: Sheet, file_name: str, header: int | None, *, is_only:
         table = TableMapping(sheet.name, kind.rows, at + 1, propose_columns(headings, values, kind.rows), check)
     if not any(each.field in NAMES for each in table.column):
         table.kind, table.check = SKIP, []
+    if table.kind != SKIP and not preset:
+        _take_key(table, body)
     if table.kind == COMPANIES:
+        _leave_names_to_whole_ones(table.column, body)
         _propose_to_combine(table, body)
+    if table.kind == PEOPLE:
+        _keep_positions_nowhere(table.column, values)
+        _keep_differences_of_persons(table, body)
     return table
+
+
+def _leave_names_to_whole_ones(columns: Sequence[Column], body: Sequence[Sequence[str]]) -> None:
+    """Keep first and last names as they are if another column has the whole name: one person would become two."""
+    places = {column.field: n for n, column in enumerate(columns)}
+    if not {"people", "people.last"} <= places.keys():
+        return
+    rows = [row for row in body[:SAMPLED] if row[places["people.last"]]]
+    same = [row for row in rows if key(row[places["people.last"]]) in key(row[places["people"]])]
+    if 2 * len(same) < len(rows):
+        return
+    for part in ("people.first", "people.last"):
+        if part in places:
+            column = columns[places[part]]
+            column.field, column.check = "", False
+            propose_kind(column, [row[places[part]] for row in body if not is_blank(row[places[part]])])
+
+
+def _keep_positions_nowhere(columns: Sequence[Column], values: Sequence[list[str]]) -> None:
+    """Propose a field for positions without a column of organizations: a position is at one, and would be left out."""
+    if any(column.field == "position.company" for column in columns):
+        return
+    for column, cells in zip(columns, values, strict=True):
+        if column.field == "position.title":
+            column.field, column.check = "", False
+            propose_kind(column, cells)
+
+
+def _keep_differences_of_persons(table: TableMapping, body: Sequence[Sequence[str]]) -> None:
+    """Propose lists for the kept columns that differ within the rows of a person, if many persons have several rows."""
+    parts = [n for n, column in enumerate(table.column) if column.field in {"name", "name.first", "name.last"}]
+    groups = _differing_rows(body, parts, range(len(table.column)))
+    if sum(map(len, groups)) >= _SOME * len(body):
+        _keep_differences_as_lists(table, groups)
 
 
 def _propose_to_combine(table: TableMapping, body: Sequence[Sequence[str]]) -> None:
@@ -98,19 +148,79 @@ def _propose_to_combine(table: TableMapping, body: Sequence[Sequence[str]]) -> N
         return
     # Rows that name further people of a company are about one company, whatever the answer.
     compared = [n for n, column in enumerate(table.column) if column.field.partition(".")[0] != PEOPLE_FIELD]
-    groups = _differing_rows(body, name_at, compared)
+    groups = _differing_rows(body, [name_at], compared)
     if sum(map(len, groups)) < _SOME * len(body):
         return
     table.combine = ASK
+    _take_key_of_several_rows(table, body)
     _keep_differences_as_lists(table, groups)
 
 
-def _differing_rows(body: Sequence[Sequence[str]], name_at: int, compared: Sequence[int]) -> list[list[Sequence[str]]]:
-    """Return the rows of each name that is in several rows with other values in the columns *compared*."""
+_OF_KEYS: Final = re.compile(
+    r"(?:^|[\s_./-]|(?<=[a-z]))(?:ids?|uuid|guid|identifier|key|kennung|kennziffer)$", re.IGNORECASE
+)
+_OF_OTHER_ROWS: Final = re.compile(r"parent|former|old\b|previous|ober|mère|padre|pai\b", re.IGNORECASE)
+
+
+def _may_be_key(column: Column) -> bool:
+    is_free = not column.field and not column.check
+    return is_free and bool(_OF_KEYS.search(column.heading)) and not _OF_OTHER_ROWS.search(column.heading)
+
+
+def _take_key(table: TableMapping, body: Sequence[Sequence[str]]) -> None:
+    """
+    Let the first column of ids that differ in all rows be the key of the rows, if no column has their slugs.
+
+    By it, the next version of the file finds a row again whose name has changed. Numbers of rows are none: they move.
+    """
+    if any(column.field in {"id", "slug"} for column in table.column):
+        return
+    for n, column in enumerate(table.column):
+        if not _may_be_key(column):
+            continue
+        keys = [row[n] for row in body if any(row)]
+        are_numbers_of_rows = [text for text in keys if text] == [str(at) for at in range(1, len(keys) + 1)]
+        if len({*keys}) == len(keys) > 1 and all(keys) and not are_numbers_of_rows:
+            column.field, column.kind, column.choices = ROW_KEY, "", []
+            return
+
+
+def _take_key_of_several_rows(table: TableMapping, body: Sequence[Sequence[str]]) -> None:
+    """Let a column of ids that the rows of one name share be their key, for rows that are combined."""
+    for n, column in enumerate(table.column):
+        if column.field == ROW_KEY:  # which differs in all rows, so that none could be combined by it
+            column.field = ""
+            propose_kind(column, [row[n] for row in body if not is_blank(row[n])])
+    if any(column.field in {"id", "slug"} for column in table.column):
+        return
+    name_at = next(n for n, column in enumerate(table.column) if column.field == "name")
+    named = [row for row in body if row[name_at]]
+    for n, column in enumerate(table.column):
+        if not _may_be_key(column) or not all(row[n] for row in named):
+            continue
+        names_of_keys: dict[str, set[str]] = {}
+        for row in named:
+            names_of_keys.setdefault(row[n], set()).add(key(row[name_at]))
+        with_one_name = sum(len(names) == 1 for names in names_of_keys.values())
+        keys_of_names = len({(row[n], key(row[name_at])) for row in named})
+        is_shared = len(names_of_keys) < len(named)
+        if is_shared and with_one_name >= _MOST_KEYS * len(names_of_keys) and keys_of_names <= len(named):
+            column.field, column.kind, column.choices = ROW_KEY, "", []
+            return
+
+
+_MOST_KEYS: Final = 0.9
+
+
+def _differing_rows(
+    body: Sequence[Sequence[str]], parts: Sequence[int], compared: Sequence[int]
+) -> list[list[Sequence[str]]]:
+    """Return the rows of each name, in the columns *parts*, that has other values in the columns *compared*."""
     rows_of_name: dict[str, list[Sequence[str]]] = {}
     for row in body:
-        if row[name_at]:
-            rows_of_name.setdefault(key(row[name_at]), []).append(row)
+        name = key(" ".join(row[n] for n in parts))
+        if name:
+            rows_of_name.setdefault(name, []).append(row)
     return [rows for rows in rows_of_name.values() if _differ(rows, compared)]
 
 
@@ -153,9 +263,13 @@ def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: st
     if kind_of_table(headings, name, is_only=is_only) == PEOPLE:
         has_both_names = {"name.first", "name.last"} <= fields_of_people
         are_of_companies = are_organizations(people) and not are_persons(people)
-        return _Kind(COMPANIES, is_guess=True) if are_of_companies and not has_both_names else _Kind(PEOPLE)
-    if not companies and are_persons(people):
-        return _Kind(PEOPLE)
+        if are_of_companies and not has_both_names:
+            return _Kind(COMPANIES, is_guess=True)
+        return _Kind(PEOPLE, is_guess=not has_both_names and are_both(people))
+    # A name that is only in the first of several rows is that of a group: the rows are what is in all of them.
+    are_of_groups = 2 * _count_of(of_companies, values, "name") < _count_of(of_people, values, "name")
+    if are_of_groups and are_persons(people):
+        return _Kind(PEOPLE, is_guess=bool(companies) or are_both(people))
     are_mixed = are_both(companies)
     if are_persons(companies) and not are_mixed:
         sure_fields = {column.field for column in of_companies if not column.check}
@@ -171,6 +285,11 @@ def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: st
 
 def _is_name_guessed(columns: Sequence[Column]) -> bool:
     return any(column.check for column in columns if column.field == "name")
+
+
+def _count_of(columns: Sequence[Column], values: Sequence[list[str]], field: str) -> int:
+    """Return in how many rows the column of *field* has a value."""
+    return next((len(values[n]) for n, column in enumerate(columns) if column.field == field), 0)
 
 
 def _values_of(columns: Sequence[Column], values: Sequence[list[str]], field: str) -> list[str]:
@@ -209,6 +328,8 @@ def propose_columns(headings: Sequence[str], values: Sequence[list[str]], kind: 
         _guess_by_values(columns, matches, values, taken)
     if not {*NAMES} & taken.keys():
         _guess_name(columns, matches, values, kind)
+    if kind == PEOPLE and "name.last" in taken and taken.keys().isdisjoint({"name", "name.first"}):
+        _guess_full_name(columns, matches, values)
     for column, cells, match in zip(columns, values, matches, strict=True):
         column.check = column.check or _needs_check(column, cells)
         if not (column.field or match.is_left_out):
@@ -258,9 +379,11 @@ def _needs_check(column: Column, values: Sequence[str]) -> bool:
         return share(sampled(values), is_status) < _MOST
     if column.field == "website":  # pages of a directory, or of a source
         return key(column.heading) != "website" and _are_of_one_site(sampled(values))
-    if column.field == "socials.email":  # it would be published
-        return any(map(_is_address_of_a_person, values))
-    return column.field in _OF_PERSONS and bool(_OF_CONTACTS.search(column.heading))
+    is_address_of_person = column.field == "socials.email" and any(map(_is_address_of_a_person, values))
+    is_contact = column.field in _OF_PERSONS and bool(_OF_CONTACTS.search(column.heading))
+    # The heading does not say what the person is to the organization.
+    is_anybody = column.field == PEOPLE_FIELD and key(column.heading) in {"fullname", "person", "personname"}
+    return is_address_of_person or is_contact or is_anybody  # all would be published
 
 
 _OF_CONTACTS: Final = re.compile(
@@ -344,12 +467,28 @@ def _guess_name(columns: Sequence[Column], matches: Sequence[Match], values: Seq
     free = [n for n, match in enumerate(matches) if not (columns[n].field or match.is_left_out)]
     of_persons = [n for n in free if are_persons(sampled(values[n]))]
     of_names = [n for n in free if looks_like_names(values[n])]
-    candidates = of_names or of_persons
+    # Several rows can be about one organization, as those of grants are.
+    of_organizations = [n for n in free if not of_names and _look_like_organizations(values[n])]
+    candidates = of_names or of_persons or of_organizations
     if kind == PEOPLE:
         candidates = of_persons or of_names
     if candidates:
         column = columns[candidates[0]]
         column.field, column.check = "name", True
+
+
+def _guess_full_name(columns: Sequence[Column], matches: Sequence[Match], values: Sequence[list[str]]) -> None:
+    """Let a column whose names have two words and more be the name, for a person to check: last names are no names."""
+    for column, match, cells in zip(columns, matches, values, strict=True):
+        sample = sampled(cells)
+        is_free = not (column.field or match.is_left_out)
+        if is_free and share(sample, _has_words) >= _HALF and looks_like_names(sample) and are_persons(sample):
+            column.field, column.check = "name", True
+            return
+
+
+def _has_words(text: str) -> bool:
+    return " " in text.strip()
 
 
 def decide_options(column: Column, values: Sequence[str]) -> None:
@@ -460,8 +599,9 @@ def _is_name_of_person(text: str) -> bool:
 
 def _are_names_of_persons(text: str) -> bool:
     """Return whether a cell can name persons: two words, or signs of East Asia, and no address, role or company."""
-    first = split_names(re.split(r"[;|\n、]", text)[0], "")[:1]
-    is_long = " " in text.strip() or not text.isascii()
+    first_line = re.split(r"[;|\n、]", text)[0]
+    first = split_names(first_line, "")[:1]
+    is_long = " " in first_line.strip() or not first_line.isascii()
     return is_long and _is_name_of_person(text) and all(is_one_person(_without_title(part)) for part in first)
 
 
@@ -548,6 +688,7 @@ _LOOKS: Final[dict[str, Callable[[str], bool]]] = {
     "address.city": _is_city,
     "address.state": _is_state,
     "address.zip_city": _is_zip_city,
+    HOUSE_NUMBER: lambda text: len(text) <= _MAX_WORDS and _has_digit(text),
     "status": is_status,
     "themes": _is_text,
     "name": _is_name,
@@ -738,6 +879,13 @@ def looks_like_names(values: Sequence[str]) -> bool:
     if len(values) < 2 or len({*values}) < _MOST * len(values):
         return False
     return share(values, _is_like_a_name) >= _MOST
+
+
+def _look_like_organizations(values: Sequence[str]) -> bool:
+    """Return whether values are short texts of letters, many different ones, and have words of organizations."""
+    values = sampled(values)
+    are_different = len({*values}) >= max(2, _SOME * len(values))
+    return are_different and share(values, _is_like_a_name) >= _MOST and are_organizations(values)
 
 
 def _is_like_a_name(text: str) -> bool:

@@ -21,7 +21,16 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.models import Company, GivenSlug, Person
 from muniment.registry.people.positions import team_of
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE, catalogue, key
-from muniment.registry.tables.fields import EXTRA, PEOPLE_FIELD, SKIP, Column, is_list, is_of_vocabulary
+from muniment.registry.tables.fields import (
+    EXTRA,
+    HOUSE_NUMBER,
+    PEOPLE_FIELD,
+    ROW_KEY,
+    SKIP,
+    Column,
+    is_list,
+    is_of_vocabulary,
+)
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import are_groups, header_row, headings_of
 from muniment.registry.tables.mapping import FileMapping, TableMapping
@@ -173,27 +182,31 @@ _NOTE_WORDS: Final = 8
 _ONE_FIELD: Final = "Map one of the columns to another field."
 _OF_ITS_PARTS: Final = frozenset({"slug", "name", "name.first", "name.last", "position.title", "position.company"})
 """Values of a person's row that are no member of the person, or of which one is made."""
+_NUMBER_BEFORE_STREET: Final = re.compile(
+    r"^(?:rue|avenue|av\.?|boulevard|bd\.?|place|all[ée]e|chemin|impasse|quai|route|cours)\b"
+    r"|\b(?:street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|way|court|square|close|crescent|terrace)\.?$",
+    re.IGNORECASE,
+)
+"""Streets of French and English, in which the number comes first."""
+_NUMBER_AFTER_CITY: Final = re.compile(r"(.*\S)\s*\(\d[\d.,'’\s]*\)")
 _COMPARED: Final = 100
 """Companies of one name that a further row of the name is compared with."""
 _encoded = msgspec.json.Encoder(order="deterministic").encode
 
 
 @dataclass(slots=True)
-class CompanyRecord:
+class RowRecord:
     """
-    A company of the tables. ``members`` are those of its object, ``people`` with their positions.
+    What the rows of tables say of a company or a person. ``members`` are those of its object.
 
     Args:
-        is_named_only: no row is about it; rows of people name it.
+        key: what the source has for its key; "" if it has none.
     """
 
     row: int
     slug: str
     members: JSONObject
-    people: list[PersonInCell] = field(default_factory=list)
-    is_stored: bool = False
-    is_named_only: bool = False
-    _seen: set[PersonInCell] = field(default_factory=set)
+    key: str = ""
     _entries: dict[str, set[bytes]] = field(default_factory=dict)
     """The entries of lists that rows are combined to, encoded: a name may be that of every row of a table."""
 
@@ -209,20 +222,26 @@ class CompanyRecord:
                 seen.add(encoded)
                 known.append(each)
 
+
+@dataclass(slots=True)
+class CompanyRecord(RowRecord):
+    """
+    A company of the tables, with the positions of its people.
+
+    Args:
+        is_named_only: no row is about it; rows of people name it.
+    """
+
+    people: list[PersonInCell] = field(default_factory=list)
+    is_stored: bool = False
+    is_named_only: bool = False
+    _seen: set[PersonInCell] = field(default_factory=set)
+
     def add_people(self, people: Sequence[PersonInCell]) -> None:
         """Add the people that the company does not have."""
         self._seen.update(self.people if not self._seen else ())
         self.people += [each for each in dict.fromkeys(people) if each not in self._seen]
         self._seen.update(people)
-
-
-@dataclass(slots=True)
-class PersonRecord:
-    """A person of the tables."""
-
-    row: int
-    slug: str
-    members: JSONObject
 
 
 @dataclass(slots=True)
@@ -248,8 +267,10 @@ class _Row(NamedTuple):
     people: list[PersonInCell]
     headings: dict[str, str]
     """The heading of the column that holds a field."""
+    key: str = ""
+    """What the source has for its key."""
     combines: bool = False
-    """Whether it is about the organization of an earlier row with its name, whatever its values are."""
+    """Whether it is about the organization of an earlier row with its key or name, whatever its values are."""
 
 
 def records_of(sheets: Sequence[Sheet], mapping: FileMapping, known: KnownRows, currency: str) -> Records:
@@ -285,11 +306,14 @@ class _Conversion:
         self.mapping, self.known, self.currency = mapping, known, currency
         self.losses: list[Loss] = []
         self.companies: dict[str, list[CompanyRecord]] = {}
-        self.people: dict[str, PersonRecord] = {}
+        self.people: dict[str, RowRecord] = {}
         self.named: dict[str, str] = {}
         self.keys: dict[str, dict[str, str]] = {"company": {}, "person": {}}
         self.taken: dict[str, set[str]] = {"company": set(), "person": set()}
         self.repeats: Counter[tuple[str, str]] = Counter()
+        self.own_keys: dict[str, set[str]] = {"company": set(), "person": set()}
+        self.by_key: dict[str, CompanyRecord] = {}
+        self.people_by_key: dict[str, str] = {}
 
     def mapped(self, sheets: Sequence[Sheet]) -> list[tuple[Sheet, TableMapping]]:
         """Return the sheets that have a table in the mapping, and report the others."""
@@ -378,21 +402,36 @@ class _Conversion:
                     if values.setdefault(member, value) != value and member == column.field:
                         reason = "is left out: another column of the same field has a value in this row"
                         self.losses.append(Loss(sheet.name, number, column.heading, reason, text, _ONE_FIELD))
+        row_key = values.pop(ROW_KEY, "")
+        self._add_house_number(sheet, number, values)
         people = self._people_of_row(sheet, number, values, people)
         self._report_team_size(sheet, number, cells, columns, values, people)
         headings = {column.field: column.heading for _, column in columns}
-        return _Row(sheet.name, number, values, people, headings)
+        return _Row(sheet.name, number, values, people, headings, row_key)
+
+    def _add_house_number(self, sheet: Sheet, number: int, values: JSONObject) -> None:
+        """Write a house number of another column beside the street, unless the street has it."""
+        house = values.pop(HOUSE_NUMBER, "")
+        street = values.get("address.address_1", "")
+        if house and not street:
+            self.losses.append(Loss(sheet.name, number, "", "is a house number without a street", house))
+        elif house and house.casefold() not in street.casefold().replace(",", " ").split():
+            is_before = bool(_NUMBER_BEFORE_STREET.search(street))
+            values["address.address_1"] = f"{house} {street}" if is_before else f"{street} {house}"
 
     def _members_of_cell(self, sheet: Sheet, number: int, column: Column, value: Any) -> JSONObject:
         """Return the values by field that the value of a cell gives; those of an address are several."""
-        if column.field == "address":
-            return {f"address.{member}": part for member, part in address_of(value, column.end).items()}
-        if column.field == "address.zip_city":
-            return {f"address.{member}": part for member, part in value.items()}
+        if column.field in {"address", "address.zip_city"}:
+            parts = address_of(value, column.end) if column.field == "address" else value
+            return {f"address.{member}": part for member, part in parts.items()}
         if column.field == "position.company":
             return {column.field: split(str(value), column.separator)}
         if column.field == "name":
             return {column.field: full_name(str(value), column.order)}
+        if column.field == "address.city" and (city := _NUMBER_AFTER_CITY.fullmatch(str(value))):
+            reason = "is imported without the number in brackets"
+            self.losses.append(Loss(sheet.name, number, column.heading, reason, str(value)))
+            return {column.field: city[1]}
         if is_of_vocabulary(column.field):
             return {column.field: self._as_in_use(sheet, number, column, str(value))}
         return {column.field: value}
@@ -450,9 +489,7 @@ class _Conversion:
         members = _members(row)
         slug = members.pop("id", "")
         namesakes = self.companies.setdefault(name_key(name) or name, [])
-        same = _same_company(namesakes[:_COMPARED], slug, members)
-        if same is None and row.combines and namesakes:
-            same = namesakes[0]
+        same = self._company_of_row(row, namesakes, slug, members)
         if same:
             self._combine(same, members, row)
             same.add_people(row.people)
@@ -463,8 +500,8 @@ class _Conversion:
         if namesakes and not slug:
             reason = "has the name of another row but other values, and is a company of its own"
             self.losses.append(Loss(row.table, row.number, "", reason, name))
-        row_key = self._row_key("company", slug, name)
-        slug = slug or self._remembered("company", row_key)
+        row_key = self._row_key("company", slug or row.key, name)
+        slug = slug or self._remembered("company", row_key, row, name)
         # Stored companies of one name are given to the rows of the name in their order.
         unmatched = self.known.companies.get(name_key(name), [])[len(namesakes) :]
         unmatched = [each for each in unmatched if each not in self.taken["company"]]
@@ -472,38 +509,56 @@ class _Conversion:
         if not slug:
             slug = unmatched[0] if unmatched else self.known.new_slug("company", name)
         self._take("company", row_key, slug)
-        namesakes.append(CompanyRecord(row.number, slug, members, list(row.people), is_stored))
+        record = CompanyRecord(row.number, slug, members, row.key, people=list(row.people), is_stored=is_stored)
+        namesakes.append(record)
+        if row.key:
+            self.by_key.setdefault(row.key, record)
 
-    def _combine(self, company: CompanyRecord, members: JSONObject, row: _Row) -> None:
-        """Add what a further row says of a company: lists grow, and of other values, the first one stays."""
+    def _company_of_row(
+        self, row: _Row, namesakes: list[CompanyRecord], slug: str, members: JSONObject
+    ) -> CompanyRecord | None:
+        """Return the company of an earlier row that a row is about, too: by its key if it has one, or else its name."""
+        if row.key and row.combines:
+            return self.by_key.get(row.key)
+        alike = [each for each in namesakes[:_COMPARED] if each.key == row.key or not (each.key and row.key)]
+        same = _same_company(alike, slug, members)
+        if same is None and row.combines and alike:
+            return alike[0]
+        return same
+
+    def _combine(self, record: RowRecord, members: JSONObject, row: _Row) -> None:
+        """Add what a further row says of a company or person: lists grow; of other values, the first one stays."""
         for member, value in members.items():
-            known = company.members.setdefault(member, value)
+            known = record.members.setdefault(member, value)
             if isinstance(known, list) and isinstance(value, list):
-                company.add_entries(member, value)
+                record.add_entries(member, value)
             elif isinstance(known, dict) and isinstance(value, dict):
                 for name, part in value.items():
                     if known.setdefault(name, part) != part:
                         self._report_differing(row, f"{member}.{name}", part)
-            elif known != value and member != "name":
+            elif known != value and (member != "name" or name_key(str(known)) != name_key(str(value))):
                 self._report_differing(row, member, value)
 
     def _report_differing(self, row: _Row, field: str, value: Any) -> None:
         heading = row.headings.get(field) or row.headings.get(f"{EXTRA}{field}", field)
-        reason = "differs from the first row of the organization, and is left out"
+        reason = "differs from the first row of the same name or key, and is left out"
         self.losses.append(Loss(row.table, row.number, heading, reason, str(value)))
 
-    def _row_key(self, kind: str, slug: str, name: str) -> str:
-        """Return a digest of what tells a row from the others of its source: its slug, or its name."""
-        stem = f"slug {slug}"
-        if not slug:
-            stem = f"name {name_key(name) or name}"
-            self.repeats[kind, stem] += 1  # rows of one name are told apart by their order
-            stem = f"{stem} {self.repeats[kind, stem]}"
-        return digest(stem.encode())[:16]
+    def _row_key(self, kind: str, own: str, name: str) -> str:
+        """Return a digest of what tells a row from the others of its source: its slug or key, or its name."""
+        if own and own not in self.own_keys[kind]:
+            self.own_keys[kind].add(own)
+            return digest(f"slug {own}".encode())[:16]
+        stem = f"name {name_key(name) or name}"
+        self.repeats[kind, stem] += 1  # rows of one name are told apart by their order
+        return _digest_of_name(stem, self.repeats[kind, stem])
 
-    def _remembered(self, kind: str, row_key: str) -> str:
+    def _remembered(self, kind: str, row_key: str, row: _Row, name: str) -> str:
         """Return the slug that the last import of the source had for a row; empty if another row has it now."""
-        slug = self.known.remembered.get(kind, {}).get(row_key, "")
+        remembered = self.known.remembered.get(kind, {})
+        slug = remembered.get(row_key, "")
+        if not slug and row.key:  # the first import with keys finds the rows of the one before by their names
+            slug = remembered.get(_digest_of_name(f"name {name_key(name) or name}", 1), "")
         return "" if slug in self.taken[kind] else slug
 
     def _take(self, kind: str, row_key: str, slug: str) -> None:
@@ -518,16 +573,15 @@ class _Conversion:
         if not name:
             self.losses.append(Loss(row.table, row.number, "", "has no name and is left out", fix="Add the name."))
             return
-        slug = self._person_of_row(name, row.number, values.get("slug", ""))
+        slug = self._person_of_row(row, name)
         if slug is None:
             self._ambiguous(row.table, row.number, name)
             return
         record = self.people.get(slug)
         if record is None:
-            record = self.people[slug] = PersonRecord(row.number, slug, {"name": name})
-        for member, value in values.items():
-            if member not in _OF_ITS_PARTS:
-                record.members.setdefault(member.removeprefix(EXTRA), value)
+            record = self.people[slug] = RowRecord(row.number, slug, {"name": name})
+        members = {member.removeprefix(EXTRA): value for member, value in values.items() if member not in _OF_ITS_PARTS}
+        self._combine(record, members, row)
         self._add_positions(row, name, slug)
 
     def _add_positions(self, row: _Row, name: str, slug: str) -> None:
@@ -545,16 +599,23 @@ class _Conversion:
         for company, title_there in zip(companies, titles or [""] * len(companies), strict=True):
             self._place(row, company, PersonInCell(name, title_there, slug))
 
-    def _person_of_row(self, name: str, row: int, slug: str) -> str | None:
+    def _person_of_row(self, row: _Row, name: str) -> str | None:
         """Return the slug of the person whom a row is about; None if several stored ones have the name."""
-        if not slug and self.mapping.same_name_is_same_person and name_key(name) in self.named:
+        slug = row.values.get("slug", "")
+        if row.key in self.people_by_key:
+            return self.people_by_key[row.key]
+        if not (slug or row.key) and self.mapping.same_name_is_same_person and name_key(name) in self.named:
             return self.named[name_key(name)]
-        row_key = self._row_key("person", slug, name)
-        if not slug and (slug := self._remembered("person", row_key)):
+        row_key = self._row_key("person", slug or row.key, name)
+        if not slug and (slug := self._remembered("person", row_key, row, name)):
             self.named[name_key(name)] = slug
-        slug_of_row = self._person(name, row, slug)
+        if not slug and row.key and self.named.get(name_key(name), "") in self.taken["person"]:
+            slug = self.known.new_slug("person", name)  # a namesake with a key of its own
+        slug_of_row = self._person(name, row.number, slug)
         if slug_of_row is not None:
             self._take("person", row_key, slug_of_row)
+            if row.key:
+                self.people_by_key[row.key] = slug_of_row
         return slug_of_row
 
     def _place(self, row: _Row, company: str, person: PersonInCell) -> None:
@@ -585,7 +646,7 @@ class _Conversion:
         if len(stored) > 1:
             return None
         slug = stored[0] if stored else self.known.new_slug("person", name)
-        self.people[slug] = PersonRecord(row, slug, {"name": name})
+        self.people[slug] = RowRecord(row, slug, {"name": name})
         self.named[compared_name] = slug
         return slug
 
@@ -636,6 +697,10 @@ class _Conversion:
             else:
                 new.append(_position(person, slug))
         return [*former, *new] if new else []
+
+
+def _digest_of_name(stem: str, place: int) -> str:
+    return digest(f"{stem} {place}".encode())[:16]
 
 
 def _position(person: PersonInCell, slug: str) -> JSONObject:
