@@ -11,6 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 
+from muniment import config
 from muniment.kernel.problems import BadRequest
 
 if TYPE_CHECKING:
@@ -149,6 +150,13 @@ def _confirm(prepared: "Prepared") -> None:
             said = f"{table.name}: is row {table.header} the row with the headings?"
             if not click.confirm(said, default=True):
                 raise click.ClickException("Write the mapping with --write-mapping, and correct header.")
+        if "currency" in table.check:
+            own = config.current().currency
+            said = f"{table.name}: amounts in another currency than {own} will be left out. Import the rest?"
+            if not click.confirm(said, default=False):
+                raise click.ClickException(
+                    "Nothing was imported. MUNIMENT_CURRENCY sets the currency of a new registry."
+                )
         table.check = []
     for table, column in prepared.mapping.guesses():
         said = f'{table.name}: does the column "{column.heading}" hold {column.field}?'

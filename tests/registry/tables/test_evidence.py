@@ -6,7 +6,14 @@ from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import HeaderRow, header_row
 from muniment.registry.tables.keeping import keep_all
-from muniment.registry.tables.persons import LAST_FIRST, are_organizations, are_persons, full_name, is_one_person
+from muniment.registry.tables.persons import (
+    LAST_FIRST,
+    are_organizations,
+    are_persons,
+    full_name,
+    is_one_person,
+    person_in,
+)
 from muniment.registry.tables.proposing import propose
 from muniment.registry.tables.records import KnownRows, records_of
 from muniment.registry.tables.values import address_of, end_of_addresses
@@ -418,7 +425,9 @@ def test_several_rows_of_a_person_become_lists_and_what_differs_is_told():
     found = records_of([sheet], mapping, KnownRows(), "USD")
     assert found.people[0][1]["period"] == ["2001", "2005"]
     mapping.table[0].column[1].kind = "text"
-    told = [each for each in records_of([sheet], mapping, KnownRows(), "USD").losses if "differs" in each.reason]
+    losses = records_of([sheet], mapping, KnownRows(), "USD").losses
+    assert [each.row for each in losses if "earlier row" in each.reason] == [3]
+    told = [each for each in losses if "differs" in each.reason]
     assert [(each.row, each.column, each.example) for each in told] == [(3, "Period", "2005")]
 
 
@@ -500,3 +509,38 @@ def test_namesakes_with_keys_of_their_own_are_persons_of_their_own():
     sheet = table(["Person ID", "Name", "Biography"], *rows, name="people")
     found = converted(sheet)
     assert [line["slug"] for _, line in found.people] == ["ida-alder", "ida-alder-2", "tom-birch"]
+
+
+def test_a_numbered_heading_gives_way_to_the_plain_one():
+    rows = [["Sports office", firm] for firm in FIRMS]
+    assert fields(["Company 2", "Company"], *rows) == {"Company 2": "", "Company": "name"}
+
+
+def test_a_remark_in_brackets_is_no_person_and_a_position_beside_it_is_one():
+    assert person_in("(suggested by Joe Elm)", "") is None
+    assert person_in("Ida Fir, Chair (since 2001)", "") == ("Ida Fir", "Chair (since 2001)", "")
+    assert person_in("Ida Fir (Chair)", "") == ("Ida Fir", "Chair", "")
+
+
+@pytest.mark.parametrize(
+    ("heading", "amounts", "is_told"),
+    [
+        ("Treasury (EUR)", ["1200", "50"], True),
+        ("Treasury", ["€ 1,200", "€ 50"], True),
+        ("Treasury", ["$1,200", "USD 50"], False),
+        ("Treasury (USD)", ["1200", "50"], False),
+        ("Opening hours (EUR)", ["9-12", "14-18"], False),
+    ],
+)
+def test_amounts_in_another_currency_are_told_before_an_import(heading, amounts, is_told):
+    mapping = propose([table(["Company", heading], ["Alder Trust", amounts[0]], ["Birch Club", amounts[1]])], "t.csv")
+    assert [each for each in mapping.doubts() if "another currency" in each] == mapping.doubts()
+    assert bool(mapping.doubts()) == is_told
+    mapping.confirm_guesses()
+    assert mapping.doubts() == []
+
+
+@pytest.mark.parametrize("headings", [["reg-code", "reg-nom"], ["dep-code", "dep-nom"]])
+def test_a_name_of_a_region_beside_its_code_is_the_state(headings):
+    rows = [["Fondation Aulne", "84", "Isère"], ["Association Bouleau", "75", "Paris"]]
+    assert fields(["Nom", *headings], *rows) == {"Nom": "name", headings[0]: "", headings[1]: "address.state"}

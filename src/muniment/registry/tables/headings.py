@@ -161,7 +161,7 @@ def _match(heading: str, kind: str, nearly: bool) -> Match:  # noqa: FBT001, PLR
         return _found(fields, heading)._replace(quality=EXACT if own else KNOWN)
     meaning = _meaning_of_word(whole, heading, kind)
     if meaning:
-        return meaning._replace(quality=KNOWN)
+        return meaning._replace(quality=READ if whole != written else KNOWN)  # "Company 2" gives way to "Company"
     if _is_private(heading):
         return _LEFT_OUT
     for text in _readings(heading):

@@ -21,7 +21,7 @@ from muniment.registry.tables.dates import ORDERS, day_of, is_year
 from muniment.registry.tables.fields import EXTRA, SKIP, Column
 from muniment.registry.tables.headings import match
 from muniment.registry.tables.mapping import FileMapping
-from muniment.registry.tables.values import NO, YES, is_link, separator_of
+from muniment.registry.tables.values import is_link, is_yes_or_no, separator_of
 from muniment.schema.declared.declarations import MAX_ENTRY, MAX_FIELDS
 from muniment.schema.declared.faults import FieldsError
 
@@ -48,7 +48,7 @@ def propose_kind(column: Column, values: Sequence[str]) -> None:
 
 def _kind_of(heading: str, values: Sequence[str]) -> str:
     """Return the kind that nearly all values of a column have."""
-    if _are_mostly(values, lambda text: key(text) in YES | NO):
+    if _are_mostly(values, is_yes_or_no):
         return "yesno"
     if _are_mostly(values, _is_number):
         return "text" if _are_identifiers(heading, values) else "number"
@@ -98,7 +98,7 @@ def _is_number(text: str) -> bool:
 
 def _are_choices(values: Sequence[str]) -> bool:
     """Return whether values are a few short words, each used often and always written in the same way."""
-    words = {" ".join(value.split()).casefold() for value in values}
+    words = {key(value) for value in values}
     is_short = max(map(len, values)) <= MAX_ENTRY
     is_few = len(words) <= _MAX_CHOICES and len(values) >= _LEAST_USES * len(words)
     return is_short and is_few and len({*values}) == len(words)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from django.conf import settings
 
 from muniment.kernel.phrases.phrase import Counted, Joined, Phrase
 from muniment.kernel.problems import BadRequest
@@ -35,7 +36,8 @@ class TableMapping:
     Args:
         kind: companies, people, or skip.
         header: the number of the row with the headings; 0 if there is none.
-        check: which of "kind" and "header" are guesses that a person should check.
+        check: which of "kind" and "header" are guesses that a person should check; "currency" if amounts are in another
+            one than those of the registry, and would be left out.
         combine: whether rows of one name are one organization: yes, no, or ? to ask; "" if their values agree.
     """
 
@@ -93,6 +95,8 @@ class FileMapping:
                 found.append(Phrase("{table}: the rows may be {kind}", table=table.name, kind=Phrase(table.kind)))
             if "header" in table.check:
                 found.append(Phrase("{table}: the headings may be in row {row}", table=table.name, row=table.header))
+            if "currency" in table.check:
+                found.append(Phrase(_CURRENCY, table=table.name, currency=settings.CURRENCY))
         for table, column in self.guesses():
             found.append(
                 Phrase("{table}: {column} may be {field}", table=table.name, column=column.heading, field=column.field)
@@ -137,6 +141,10 @@ class FileMapping:
                 column.unit = column.unit or 1
 
 
+_CURRENCY: Final = (
+    "{table}: has amounts in another currency, which will be left out; this registry uses {currency} (to change it, "
+    "set MUNIMENT_CURRENCY before the first import)"
+)
 _COMBINE: Final = (
     'several rows have the same name but different values: choose combine = "yes" (one organization, with lists of what'
     ' differs) or "no" (separate organizations)'

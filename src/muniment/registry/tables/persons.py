@@ -223,6 +223,9 @@ def person_in(text: str, title: str, order: str = "") -> PersonInCell | None:
     name = text
     if match := _IN_BRACKETS.fullmatch(text):
         name, title = match[1], match[2].strip()
+        before, _, after = name.partition(",")
+        if is_title(after.strip()):  # "Ida Alder, Chair (since 2001)"
+            name, title = before, f"{after.strip()} ({title})"
     elif match := _BEFORE_COLON.fullmatch(text):
         title, name = match[1].strip(), match[2]
     elif match := _DASHED.fullmatch(text):
@@ -238,7 +241,8 @@ def person_in(text: str, title: str, order: str = "") -> PersonInCell | None:
 
 def is_one_person(text: str) -> bool:
     """Return whether a text can be the name of one person, and is no address, question, choice, role or company."""
-    if not _NAME.search(text) or _NO_NAME.search(text) or len(text.split()) > _MAX_WORDS + 2:
+    is_in_brackets = text.startswith(("(", "[", "（"))  # a remark without a name
+    if is_in_brackets or not _NAME.search(text) or _NO_NAME.search(text) or len(text.split()) > _MAX_WORDS + 2:
         return False
     between = _BETWEEN_NAMES.split(text)
     are_several = "&" in text or (len(between) > 1 and not between[0].strip().count(" "))

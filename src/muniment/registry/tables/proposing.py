@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from muniment.registry.tables.amounts import currency_in_heading, decimal_sign
+from django.conf import settings
+
+from muniment.registry.tables.amounts import amount_in, currency_in_heading, decimal_sign
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE, catalogue, key, words_in
 from muniment.registry.tables.dates import ORDERS, day_of, is_serial, is_year, month_of, order_of_dates
 from muniment.registry.tables.fields import (
@@ -96,6 +98,8 @@ def _propose_table(sheet: Sheet, file_name: str, header: int | None, *, is_only:
         table = TableMapping(sheet.name, kind.rows, at + 1, propose_columns(headings, values, kind.rows), check)
     if not any(each.field in NAMES for each in table.column):
         table.kind, table.check = SKIP, []
+    if table.kind != SKIP and any(map(_is_in_another_currency, table.column, values)):
+        table.check.append("currency")
     if table.kind != SKIP and not preset:
         _take_key(table, body)
     if table.kind == COMPANIES:
@@ -532,6 +536,18 @@ def _are_lists_of_organizations(values: Sequence[str]) -> bool:
     whole = {value.strip() for value in values}
     parts = [part.strip() for value in values if "," in value for part in value.split(",")]
     return bool(parts) and sum(part in whole for part in parts) * 2 > len(parts)
+
+
+def _is_in_another_currency(column: Column, values: Sequence[str]) -> bool:
+    """Return whether a heading or many cells of amounts name another currency than that of the registry."""
+    field = column.table_field
+    if field is None or not isinstance(field.kind, Money):
+        return False
+    if column.currency not in {"", ASK, settings.CURRENCY}:
+        return True
+    amounts = [amount_in(text[:JUDGED], column.decimal or ".") for text in sampled(values)]
+    foreign = [each for each in amounts if each is not None and each.currency not in {"", settings.CURRENCY}]
+    return bool(foreign) and len(foreign) >= _SOME * len(amounts)
 
 
 def _names_no_currency(text: str) -> bool:

@@ -582,6 +582,9 @@ class _Conversion:
             record = self.people[slug] = RowRecord(row.number, slug, {"name": name})
         members = {member.removeprefix(EXTRA): value for member, value in values.items() if member not in _OF_ITS_PARTS}
         self._combine(record, members, row)
+        if record.row != row.number:
+            reason = "is about the person of an earlier row, and is combined with it"
+            self.losses.append(Loss(row.table, row.number, "", reason, name))
         self._add_positions(row, name, slug)
 
     def _add_positions(self, row: _Row, name: str, slug: str) -> None:

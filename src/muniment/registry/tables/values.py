@@ -47,6 +47,13 @@ from muniment.schema.record import Field
 
 YES: Final = frozenset({"true", "yes", "y", "ja", "oui", "si", "sim", "tak", "ano", "x", "1"})
 NO: Final = frozenset({"false", "no", "n", "nein", "non", "nao", "nie", "ne", "nee", "nej", "0"})
+
+
+def is_yes_or_no(text: str) -> bool:
+    """Return whether a text is a word for yes or no, without a sign: "(x)" and "x?" say less than "x"."""
+    return key(text) in YES | NO and not re.search(r"[?()\[\]\\/]", text)
+
+
 ZIP_CITY: Final = re.compile(r"((?:[A-Z]{1,2}-)?(?:\d{4} ?[A-Z]{2}|\d{3} \d{2}|\d{2}-\d{3}|\d{4,6}))[\s,]++(\D{2,})")
 
 
@@ -508,6 +515,9 @@ def people_in(column: Column, text: str) -> list[PersonInCell] | Lost | None:
 
 
 def _choice(cell: Cell) -> str | Lost:
+    plain = " ".join(cell.text.split())
+    if plain in cell.kind.values:
+        return plain
     for value in cell.kind.values:
         if key(cell.text) and key(value) == key(cell.text):
             return str(value)
@@ -525,9 +535,8 @@ def _identifier(cell: Cell) -> str:
 
 
 def _boolean(cell: Cell) -> bool | Lost:
-    word = key(cell.text)
-    if word in YES or word in NO:
-        return word in YES
+    if is_yes_or_no(cell.text):
+        return key(cell.text) in YES
     return Lost("is neither yes nor no", "Correct the cells.")
 
 

@@ -4,6 +4,7 @@ import codecs
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -343,6 +344,7 @@ def _mapping_page(request: HttpRequest, upload: ImportUpload) -> HttpResponse:
         "has_name": has_name(tables),
         "duplicates": duplicates_of(tables),
         "same": mapping.same_name_is_same_person,
+        "currency": settings.CURRENCY,
         "encoding": encoding,
         "encodings": choices.items(),
         "crumbs": _crumbs(upload),
