@@ -71,6 +71,8 @@ def public_paths(product: Product) -> list[str]:
         "/compare?add=co",
         "/map",
         "/data",
+        "/data/query?sql=SELECT+type,+count(*)+AS+n+FROM+companies+GROUP+BY+type",
+        "/data/queries/new-companies-by-month",
         "/people",
         f"/people/{quote(person)}",
         "/frameworks",

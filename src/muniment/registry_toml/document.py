@@ -106,6 +106,25 @@ class Backups(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     paused: bool = False
 
 
+class Query(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """
+    A saved query.
+
+    Args:
+        text: a sentence about its answer.
+        chart: one of :data:`CHARTS`; empty for the one that suits the answer.
+    """
+
+    slug: str
+    title: str
+    text: str = ""
+    sql: str = ""
+    chart: str = ""
+
+
+CHARTS: Final = ("", "none", "bar", "line", "scatter")
+
+
 class RegistrySettings(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """All that ``registry.toml`` declares."""
 
@@ -118,13 +137,14 @@ class RegistrySettings(Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     legal: Legal = Legal()
     backups: Backups = Backups()
     fields: tuple[dict[str, Any], ...] = ()
+    queries: tuple[Query, ...] = ()
 
     def __hash__(self) -> int:
         # Without the fields: their tables have no hash.
         return hash(
             (
                 *(self.registry, self.words, self.sections, self.vocabulary),
-                *(self.brand, self.texts, self.legal, self.backups),
+                *(self.brand, self.texts, self.legal, self.backups, self.queries),
             )
         )
 
@@ -140,4 +160,4 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "legal": Legal,
     "backups": Backups,
 }
-"""The tables of the file; ``[[fields]]`` is a list of tables."""
+"""The tables of the file; ``[[fields]]`` and ``[[queries]]`` are lists of tables."""

@@ -15,7 +15,7 @@ from muniment import setting_values
 from muniment.kernel.phrases.phrase import Joined, Phrase, Verbatim
 from muniment.kernel.texts import is_web_address
 from muniment.registry_toml import contrast
-from muniment.registry_toml.document import SECTIONS, RegistrySettings
+from muniment.registry_toml.document import CHARTS, SECTIONS, Query, RegistrySettings
 
 MAX_BYTES: Final = 512_000
 MAX_PICTURE_BYTES: Final = 2 << 20
@@ -24,6 +24,9 @@ MAX_VALUE: Final = 60
 MAX_RATIO: Final = 10_000
 MAX_FIELDS: Final = 100
 MAX_LANGUAGES: Final = 12
+MAX_QUERIES: Final = 100
+MAX_STATEMENT: Final = 8_000
+"""Characters of a statement: its page and its feed carry it in an address, which may have 16 KB."""
 _LONG: Final = 100_000
 _LENGTHS: Final = {
     "registry.name": 80,
@@ -45,6 +48,8 @@ _LENGTHS: Final = {
     "legal.privacy": _LONG,
     "legal.terms": _LONG,
 }
+_QUERY_LENGTHS: Final = {"slug": 60, "title": 100, "text": 500, "sql": MAX_STATEMENT}
+_QUERY_SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 PICTURE: Final = re.compile(r"/pictures/[0-9a-f]{32}-512\.webp")
 _FILE_NAME: Final = re.compile(r"[\w][\w. -]*\.(?:svg|png|jpe?g|webp)", re.IGNORECASE)
 FONT: Final = re.compile(r"/fonts/[0-9a-f]{32}\.woff2")
@@ -117,8 +122,9 @@ def written(settings: RegistrySettings) -> str:
     for section, values in tables.items():
         if isinstance(values, dict):
             lines += ["", f"[{section}]", *_pairs(values)]
-    for declared in tables.get("fields", ()):
-        lines += ["", "[[fields]]", *_pairs(declared)]
+    for name in ("fields", "queries"):
+        for declared in tables.get(name, ()):
+            lines += ["", f"[[{name}]]", *_pairs(declared)]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
@@ -151,8 +157,10 @@ def check(values: Mapping[str, Any]) -> RegistrySettings:
     for name, value in values.items():
         if name == "fields":
             known[name] = _fields(value, faults)
+        elif name == "queries":
+            known[name] = _queries(value, faults)
         elif name not in SECTIONS:
-            faults[name] = _unknown(name, f"[{name}]", (*SECTIONS, "fields"))
+            faults[name] = _unknown(name, f"[{name}]", (*SECTIONS, "fields", "queries"))
         elif not isinstance(value, Mapping):
             faults[name] = Phrase("{name} must be a table: [{name}].", name=name)
         else:
@@ -168,6 +176,10 @@ def check(values: Mapping[str, Any]) -> RegistrySettings:
 def known_part(values: Mapping[str, Any]) -> RegistrySettings:
     """Return what this version knows of settings that a later version has stored."""
     known: dict[str, Any] = {"fields": values.get("fields", ())}
+    members = {field.name for field in msgspec.structs.fields(Query)}
+    known["queries"] = [
+        {name: value for name, value in query.items() if name in members} for query in values.get("queries", ())
+    ]
     for name, kind in SECTIONS.items():
         table = values.get(name)
         if isinstance(table, Mapping):
@@ -311,3 +323,51 @@ def _fields(value: Any, faults: dict[str, str]) -> list[dict[str, Any]]:
         )
         return []
     return [dict(each) for each in value]
+
+
+def _queries(value: Any, faults: dict[str, str]) -> list[dict[str, Any]]:
+    """Check saved queries; whether a statement can be answered is known only where the tables are."""
+    if not isinstance(value, list | tuple) or not all(isinstance(each, Mapping) for each in value):
+        faults["queries"] = "queries must be tables: [[queries]]."
+        return []
+    if len(value) > MAX_QUERIES:
+        faults["queries"] = Phrase(
+            "There are {count:,} queries; at most {limit} are accepted.", count=len(value), limit=MAX_QUERIES
+        )
+        return []
+    known: dict[str, dict[str, Any]] = {}
+    for number, declared in enumerate(value, 1):
+        slug = declared.get("slug")
+        place = f"queries.{slug if isinstance(slug, str) and slug else number}"
+        query = {}
+        for name, member in declared.items():
+            try:
+                query[name] = _query_member(name, member)
+            except ValueError as error:
+                faults[f"{place}.{name}"] = Joined("", (Verbatim(f"{place}.{name} "), error.args[0], "."))
+        for name in ("slug", "title", "sql"):
+            if not query.get(name) and f"{place}.{name}" not in faults:
+                faults[f"{place}.{name}"] = Phrase("{place} is missing.", place=f"{place}.{name}")
+        if slug in known:
+            faults[place] = Phrase("Two queries have the slug {slug}.", slug=slug)
+        known[str(slug)] = query
+    return list(known.values())
+
+
+def _query_member(name: str, value: Any) -> str:
+    names = tuple(field.name for field in msgspec.structs.fields(Query))
+    _require(name in names, Phrase("is not known. Known are {known}", known=", ".join(names)))
+    _require(isinstance(value, str), "must be text in quotation marks")
+    text: str = value.replace("\r\n", "\n").strip()
+    limit = _QUERY_LENGTHS.get(name, MAX_VALUE)
+    _require(
+        len(text) <= limit,
+        Phrase("has {count:,} characters; at most {limit:,} are accepted", count=len(text), limit=limit),
+    )
+    _require(not _CONTROL.search(text), "has control characters")
+    _require(name == "sql" or "\n" not in text, "must be a text of one line")
+    if name == "slug":
+        _require(bool(_QUERY_SLUG.fullmatch(text)), "must be lower-case letters, digits and hyphens")
+    if name == "chart":
+        _require(text in CHARTS, Phrase("must be one of {known}", known=", ".join(CHARTS[1:])))
+    return text

@@ -18,7 +18,17 @@ from muniment.web.requests import static_files
 from muniment.web.requests.errors import answered
 from muniment.web.views.manage import connecting_agents
 from muniment.web.views.overview import compare, frameworks, home, network, places
-from muniment.web.views.public import assessments, company_lists, data, feeds, lists, registry, search, site_pages
+from muniment.web.views.public import (
+    assessments,
+    company_lists,
+    data,
+    feeds,
+    lists,
+    queries,
+    registry,
+    search,
+    site_pages,
+)
 from muniment.web.views.public.documents import moved_page
 
 READS: Final = frozenset({"GET", "HEAD"})
@@ -51,6 +61,10 @@ PUBLIC: Final = [
     path("map", places.world_map, name="map"),
     path("compare", compare.compare, name="compare"),
     path("data", data.data, name="data"),
+    path("data/query", queries.query),
+    path("data/queries/<slug:slug>", queries.saved),
+    path("data/queries/<slug:slug>.atom", queries.feed),
+    path("data/queries/<slug:slug>/embed", queries.embedded),
     path("frameworks/<str:framework_id>", frameworks.framework, name="framework"),
     path("frameworks/<str:framework_id>/scores", assessments.of_framework),
     path("frameworks", lists.frameworks, name="frameworks"),

@@ -15,7 +15,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
 from muniment.registry.models import RegistryVersion
 from muniment.registry.settings import versions
-from muniment.registry_toml import applied
+from muniment.registry_toml import applied, queries
 from muniment.registry_toml.document import DEFAULT
 from muniment.registry_toml.reading import InvalidSettings, check
 
@@ -130,6 +130,18 @@ def test_a_file_that_is_missing_or_too_large_is_a_fault(tmp_path):
     result = versions.apply_file()
     assert result is not None
     assert "larger than 2 MB" in result.faults[0]
+
+
+def test_a_saved_query_that_cannot_be_answered_is_named_and_knows_the_declared_fields():
+    declared = [{"of": "company", "key": "berth", "label": "Berth", "kind": "text"}]
+    query = {"slug": "berths", "title": "Berths", "sql": "SELECT berth FROM companies WHERE slug = :slug"}
+    with pytest.raises(InvalidSettings) as refused:
+        versions.apply_settings(COMMAND, check({"queries": [query]}))
+    assert list(refused.value.faults) == ["queries.berths.sql"]
+    assert "There is no column berth" in str(refused.value)
+    versions.apply_settings(COMMAND, check({"queries": [query], "fields": declared}))
+    assert versions.latest_version().settings.queries[0].title == "Berths"
+    assert queries.saved_query("open-votes") in queries.SHIPPED
 
 
 def test_a_picture_with_a_script_or_that_is_not_stored_is_refused():

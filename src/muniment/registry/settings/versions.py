@@ -34,8 +34,12 @@ from muniment.registry.settings.tables import RegistryVersion
 from muniment.registry_toml import applied, reading
 from muniment.registry_toml.applied import Applied
 from muniment.registry_toml.document import DEFAULT, FILE, RegistrySettings
+from muniment.schema.declared.declarations import declare
 from muniment.schema.declared.faults import FieldsError
+from muniment.schema.objects import registry_schema
 from muniment.store.published import mark_in
+from muniment.store.tables.form import Form
+from muniment.store.tables.statements import fault_of
 
 SHOWN: Final = 100
 """Versions in a history."""
@@ -108,6 +112,8 @@ def apply_settings(
         if settings.fields != before.fields:
             _check_fields(settings)
             _enqueue_fields(before)
+        if (settings.queries, settings.fields) != (before.queries, before.fields):
+            _check_queries(settings)
         if settings.registry.languages != before.registry.languages:
             _check_languages(settings)
         moment = now()
@@ -152,6 +158,26 @@ def _check_fields(settings: RegistrySettings) -> None:
                 )
             }
         )
+
+
+def _check_queries(settings: RegistrySettings) -> None:
+    """Ask each saved query of empty tables that have the declared fields."""
+    if not settings.queries:
+        return
+    currency = config.current().currency
+    form = Form(declare(registry_schema(currency), declared_fields.read(settings.fields), currency))
+    faults: dict[str, str] = {}
+    for query in settings.queries:
+        refused = fault_of(query.sql, form)
+        if refused is not None:
+            faults[f"queries.{query.slug}.sql"] = Phrase(
+                "{place}: {message} {hint}",
+                place=f"queries.{query.slug}.sql",
+                message=refused.message,
+                hint=refused.hint,
+            )
+    if faults:
+        raise reading.InvalidSettings(faults)
 
 
 def _enqueue_fields(before: RegistrySettings) -> None:

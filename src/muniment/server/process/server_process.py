@@ -320,6 +320,7 @@ class Process:
         from muniment.documents.http import DOWNLOADS, PREFIX, FileLinks
         from muniment.jobs.worker import Worker
         from muniment.server.app.interfaces import describe_interfaces
+        from muniment.server.app.statement_pages import StatementPages
         from muniment.server.app.wsgi import WSGIApplication
         from muniment.server.node_scrub import NodeScrub
         from muniment.server.observability.database_metrics import DatabaseMetrics, observe_commits, observe_standby
@@ -328,7 +329,7 @@ class Process:
             return
         self._registry_file.pages_are_ready()
         describe_interfaces(self.config, self.bridge)
-        pages = WSGIApplication(application, self.bridge)
+        pages = StatementPages(WSGIApplication(application, self.bridge), lambda: self._registry_file.reader)
         links = FileLinks(self.bridge.call, pages)
         self.front.mounts_with_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), links))
         self._count_uploads(links.uploads)

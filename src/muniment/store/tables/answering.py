@@ -216,10 +216,15 @@ def open_guarded(path: Path) -> sqlite3.Connection:
         f"hard_heap_limit={HEAP_BYTES}",
     ):
         connection.execute(f"PRAGMA {pragma}").fetchall()
-    for limit, most in _LIMITS.items():
-        connection.setlimit(limit, most)
+    limit(connection)
     connection.execute(_PLACE).fetchone()
     return connection
+
+
+def limit(connection: sqlite3.Connection) -> None:
+    """Limit what a statement may be made of."""
+    for part, most in _LIMITS.items():
+        connection.setlimit(part, most)
 
 
 # ---------------------------------------------------------------------- answers

@@ -7,6 +7,8 @@ The process is started by the first statement and ends when it is idle. A caller
 import asyncio
 import contextlib
 import os
+import re
+import sqlite3
 import subprocess
 import threading
 import time
@@ -23,7 +25,20 @@ from muniment.kernel.http.representations import digest
 from muniment.kernel.phrases.phrase import Phrase, marked
 from muniment.kernel.problems import BadRequest, TooMany, Unavailable
 from muniment.store.database.node_copy import identity
-from muniment.store.tables.answering import END, HEAD, MAX_SQL_BYTES, MEMORY_BYTES, PART, Answered, Asked, Refused
+from muniment.store.tables.answering import (
+    END,
+    HEAD,
+    MAX_SQL_BYTES,
+    MEMORY_BYTES,
+    PART,
+    Answered,
+    Asked,
+    Refused,
+    answer,
+    limit,
+)
+from muniment.store.tables.copying import FOLLOWED, create
+from muniment.store.tables.form import Form
 
 if TYPE_CHECKING:
     from muniment.store.reader import PublishedFile
@@ -325,3 +340,25 @@ def value_of(text: str) -> str | int | float:
             if str(number) == text and abs(number) < 2**63:
                 return number
     return text
+
+
+# ---------------------------------------------------------------------- before a statement is asked
+
+
+_PARAMETER: Final = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|:([A-Za-z_]\w*)", re.DOTALL)
+
+
+def parameters_in(sql: str) -> list[str]:
+    """Return the names of the parameters of a statement, in their order: not those in a text or a comment."""
+    return list(dict.fromkeys(match[1] for match in _PARAMETER.finditer(sql) if match[1]))
+
+
+def fault_of(sql: str, form: Form) -> Refused | None:
+    """Return why a statement would be refused, by asking it of empty tables; None if it would be answered."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as own:
+        own.execute(FOLLOWED)
+        create(own, form)
+        own.execute("INSERT INTO _followed VALUES (1, 0, '', '', 0)")
+        limit(own)
+        found = answer(own, Asked(sql, dict.fromkeys(parameters_in(sql)), 1, MAX_BYTES), lambda _kind, _content: None)
+    return found if isinstance(found, Refused) else None

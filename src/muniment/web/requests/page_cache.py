@@ -243,9 +243,12 @@ def _finish(
     """Render a page; what its template reads is *noted* meanwhile."""
     if isinstance(response, SimpleTemplateResponse):
         response.content = _render(request, response, modified_at)
-    content = Content(response.content, digest(response.content), response["Content-Type"], modified_at=modified_at)
+    may_be_kept = not getattr(response, _ONCE, False)
+    # What is not kept may be another page at the same edition, so that the time of the edition proves nothing.
+    stamp = modified_at if may_be_kept else ""
+    content = Content(response.content, digest(response.content), response["Content-Type"], modified_at=stamp)
     headers = tuple((name, value) for name, value in response.items() if name != "Content-Type")
-    return CachedPage(response.status_code, content, headers, least(noted), not getattr(response, _ONCE, False))
+    return CachedPage(response.status_code, content, headers, least(noted), may_be_kept)
 
 
 def _render(request: HttpRequest, response: SimpleTemplateResponse, modified_at: str) -> str:

@@ -11,21 +11,23 @@ from django.utils.translation import gettext
 from muniment import config
 from muniment.declared_fields import instance_schema
 from muniment.registry_toml import applied
+from muniment.registry_toml.queries import saved_queries
 from muniment.store.exports.exports import Exports
 from muniment.store.exports.files import NAMES, TABLES, ExportFile, latest_name
 from muniment.store.reader import Reader
 from muniment.store.tables import FILE_NAME
 from muniment.store.tables.following import Tables
 from muniment.store.tables.form import Column
+from muniment.store.tables.outcome import QUERY
 from muniment.web.context import address
 from muniment.web.lists.search import joined
 from muniment.web.presenters.company import day_or_text
 from muniment.web.requests.page_cache import once_if, published, reader
 from muniment.web.views.overview.home import profile_of_registry
+from muniment.web.views.public.queries import shown
 from muniment.web.views.public.registry import json_for_script
 
 _FORMS: Final = {"jsonl": "JSON Lines", "csv": "CSV", "sqlite": "SQLite"}
-QUERY: Final = "/api/v1/query"
 ROWS_OF_EXAMPLE: Final = 100
 
 
@@ -39,7 +41,7 @@ class Download(NamedTuple):
     at: str
 
 
-class Content(NamedTuple):
+class Offer(NamedTuple):
     """What can be downloaded of one kind."""
 
     label: str
@@ -100,6 +102,7 @@ def data(request: HttpRequest) -> HttpResponse:
         "is_off": not config.current().exports_interval_s,
         "contents": contents(files),
         "tables": tables,
+        "saved": [shown(each) for each in saved_queries()],
         "citation": citation(name, base, source),
         "json_ld": json_for_script(profile_of_registry(name, base, source.modified_at)),
     }
@@ -107,7 +110,7 @@ def data(request: HttpRequest) -> HttpResponse:
     return once_if(is_lacking=True, response=TemplateResponse(request, "data/home.html", context))
 
 
-def contents(files: Iterable[ExportFile]) -> list[Content]:
+def contents(files: Iterable[ExportFile]) -> list[Offer]:
     """Return what can be downloaded of each kind, and all tables in one file."""
     labels = {
         NAMES["company"]: gettext("Companies"),
@@ -120,7 +123,7 @@ def contents(files: Iterable[ExportFile]) -> list[Content]:
         name = _name_of(file)
         if name in found:
             found[name].append(_download(file))
-    return [Content(labels[name], each[0].rows, each) for name, each in found.items() if each]
+    return [Offer(labels[name], each[0].rows, each) for name, each in found.items() if each]
 
 
 def shown_tables(source: Reader, files: Iterable[ExportFile]) -> list[ShownTable]:

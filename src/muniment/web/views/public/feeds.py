@@ -23,7 +23,7 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 def robots(request: HttpRequest) -> HttpResponse:
     private = ("/manage", "/review", "/operate", "/accounts", "/oauth")
     combined = "/*?*&"  # filters can be combined without end
-    lines = ("User-agent: *", *(f"Disallow: {path}" for path in (*private, combined)))
+    lines = ("User-agent: *", *(f"Disallow: {path}" for path in (*private, combined, "/data/query?")))
     return HttpResponse(
         "\n".join((*lines, "", f"Sitemap: {address(request)}/sitemap.xml", "")),
         content_type="text/plain; charset=utf-8",

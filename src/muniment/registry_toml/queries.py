@@ -1,0 +1,114 @@
+"""The saved queries of a registry: those that every registry has, and those that ``registry.toml`` declares."""
+
+from typing import Final
+
+from muniment.kernel.phrases.phrase import marked
+from muniment.registry_toml.applied import current
+from muniment.registry_toml.document import Query
+
+SHIPPED: Final = (
+    Query(
+        "people-in-several-teams",
+        marked("People in several teams"),
+        marked("People who hold positions at more than one company."),
+        "SELECT person_name AS name, person, count(DISTINCT company) AS companies,\n"
+        "  group_concat(DISTINCT company) AS teams\n"
+        "FROM positions WHERE person IS NOT NULL\n"
+        "GROUP BY person, person_name HAVING count(DISTINCT company) > 1\n"
+        "ORDER BY companies DESC, name LIMIT 500",
+        "none",
+    ),
+    Query(
+        "open-votes",
+        marked("Open votes"),
+        marked("Votes that are open today, by the day on which they end."),
+        "SELECT end_date, company, title FROM proposals\n"
+        "WHERE status = 'active' AND end_date >= date('now')\n"
+        "ORDER BY end_date, company",
+        "none",
+    ),
+    Query(
+        "narrowly-failed-votes",
+        marked("Narrowly failed votes"),
+        marked("Votes that failed by less than five percent of all votes."),
+        "SELECT company, title, votes_for, votes_against, end_date FROM proposals\n"
+        "WHERE status = 'failed' AND votes_for + votes_against > 0\n"
+        "  AND abs(votes_for - votes_against) < 0.05 * (votes_for + votes_against)\n"
+        "ORDER BY end_date DESC",
+        "none",
+    ),
+    Query(
+        "share-of-the-largest-holders",
+        marked("Share of the largest holders"),
+        marked("What the five largest holders of each company have together, in percent."),
+        "WITH ranked AS (\n"
+        "  SELECT company, percentage,\n"
+        "    row_number() OVER (PARTITION BY company ORDER BY percentage DESC) AS place\n"
+        "  FROM holders WHERE percentage IS NOT NULL)\n"
+        "SELECT company, round(sum(percentage), 1) AS percent FROM ranked\n"
+        "WHERE place <= 5 GROUP BY company ORDER BY percent DESC, company",
+        "",
+    ),
+    Query(
+        "listings-without-a-description",
+        marked("Listings without a description"),
+        marked("Companies that say nothing about themselves yet, the newest change first."),
+        "SELECT slug AS company, name, website, updated_at FROM companies\n"
+        "WHERE coalesce(description, '') = ''\n"
+        "ORDER BY updated_at DESC, slug",
+        "none",
+    ),
+    Query(
+        "new-companies-by-month",
+        marked("New companies by month"),
+        marked("How many companies were listed in each month."),
+        "SELECT listed_month AS month, count(*) AS companies FROM companies\n"
+        "WHERE listed_month IS NOT NULL GROUP BY month ORDER BY month",
+        "line",
+    ),
+    Query(
+        "treasury-by-industry",
+        marked("Treasury by industry"),
+        marked("The average treasury of the companies in each industry that state one."),
+        "SELECT industry, round(avg(treasury)) AS average, count(treasury) AS companies FROM companies\n"
+        "WHERE treasury IS NOT NULL AND industry IS NOT NULL\n"
+        "GROUP BY industry ORDER BY average DESC LIMIT 25",
+        "bar",
+    ),
+    Query(
+        "companies-by-country",
+        marked("Companies by country"),
+        marked("How many companies have their first address in each country."),
+        "SELECT country, count(*) AS companies FROM companies\n"
+        "WHERE country IS NOT NULL GROUP BY country ORDER BY companies DESC, country LIMIT 25",
+        "bar",
+    ),
+    Query(
+        "most-frequent-themes",
+        marked("Most frequent themes"),
+        marked("The themes that most companies name."),
+        "SELECT theme, count(*) AS companies FROM themes\nGROUP BY theme ORDER BY companies DESC, theme LIMIT 25",
+        "bar",
+    ),
+    Query(
+        "similar-companies",
+        marked("Similar companies"),
+        marked("Companies that have the most themes in common with one company, which you name by its slug."),
+        "SELECT other.company, count(*) AS shared, group_concat(other.theme, ', ') AS themes\n"
+        "FROM themes own JOIN themes other USING (theme)\n"
+        "WHERE own.company = :company AND other.company <> :company\n"
+        "GROUP BY other.company ORDER BY shared DESC, other.company LIMIT 25",
+        "none",
+    ),
+)
+
+
+def saved_queries() -> tuple[Query, ...]:
+    """Return the declared queries, then those that every registry has and that no declared one replaces."""
+    declared = current().queries
+    names = {query.slug for query in declared}
+    return (*declared, *(query for query in SHIPPED if query.slug not in names))
+
+
+def saved_query(slug: str) -> Query | None:
+    return next((query for query in saved_queries() if query.slug == slug), None)
