@@ -63,7 +63,7 @@ class Plot(NamedTuple):
         return " ".join(f"{x},{y}" for x, y in self.points)
 
 
-class Result(NamedTuple):
+class ShownAnswer(NamedTuple):
     """
     The answer as a page shows it.
 
@@ -105,7 +105,7 @@ def _whole(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
 
 
-def result(title: str, answered: Answered, shown: Shown, path: str, pairs: Sequence[tuple[str, str]]) -> Result:
+def result(title: str, answered: Answered, shown: Shown, path: str, pairs: Sequence[tuple[str, str]]) -> ShownAnswer:
     """Present an answer; *path* and *pairs* are the address of the page without what was chosen."""
 
     def address(sort: int = shown.sort, page: int = 1, chart: str = shown.chart) -> str:
@@ -130,9 +130,11 @@ def result(title: str, answered: Answered, shown: Shown, path: str, pairs: Seque
     kinds = possible_charts(answered, numbers)
     kind = shown.chart if shown.chart in {*kinds, "none"} else next(iter(kinds), "none")
     labels = {"bar": gettext("Bars"), "line": gettext("Line"), "scatter": gettext("Points"), "none": gettext("None")}
-    choices = [(labels[each], address(chart=each), each == kind) for each in (*kinds, "none")] if kinds else []
+    choices = []
+    if kinds:
+        choices = [(labels[each], address(chart=each), each == kind) for each in (*kinds, "none")]
     bars, plot = _drawn(title, answered, numbers, kind)
-    return Result(
+    return ShownAnswer(
         headings,
         [[_cell(name, value) for name, value in zip(answered.columns, row, strict=True)] for row in visible],
         len(rows),
