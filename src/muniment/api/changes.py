@@ -215,7 +215,7 @@ class LiveChanges:
 
 
 _running: Final[set[asyncio.Task[None]]] = set()
-"""Tasks that nobody waits for: the event loop alone would not keep them."""
+"""Tasks that no caller waits for: the event loop alone would not keep them."""
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
