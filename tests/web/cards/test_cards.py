@@ -65,7 +65,7 @@ def test_a_page_has_a_picture_that_is_kept_until_it_changes(visitor, page):
     assert told in visitor.get(page).content.decode()
     answer = visitor.get(f"{page}/card.png")
     assert (answer.status_code, answer["Content-Type"]) == (200, "image/png")
-    assert size_of(answer.content) == (880, 462)
+    assert size_of(answer.content) == (1200, 630)
     assert answer["Cache-Control"] == "public, max-age=3600"
     known = visitor.get(f"{page}/card.png", headers={"If-None-Match": answer["ETag"]})
     assert (known.status_code, known.content) == (304, b"")
@@ -91,7 +91,7 @@ def test_every_public_page_has_a_picture_its_own_or_that_of_the_registry(visitor
 def test_the_card_of_the_registry_is_drawn_once_until_what_it_says_changes(visitor, monkeypatch):
     answer = visitor.get("/card.png")
     assert (answer.status_code, answer["Content-Type"]) == (200, "image/png")
-    assert size_of(answer.content) == (880, 462)
+    assert size_of(answer.content) == (1200, 630)
     known = visitor.get("/card.png", headers={"If-None-Match": answer["ETag"]})
     assert (known.status_code, known.content) == (304, b"")
     asked = []
@@ -108,7 +108,7 @@ def test_the_card_of_the_registry_says_what_is_in_it_in_the_words_of_its_operato
     stats = {"total": 12_424, "founders": 1, "frameworks": 0}
     said = views.registry_card("Harbour", stats, Texts())
     assert said["facts"] == [("12,424", "companies"), ("1", "person")]
-    assert said["summary"].startswith("The verified record")
+    assert said["summary"].startswith("A public record")
     said = views.registry_card("Harbour", stats, Texts(heading="Who keeps the *sea*", tagline="Tides"))
     assert (said["above"], said["summary"]) == ("Tides", "Who keeps the sea")
 
@@ -244,7 +244,7 @@ def test_a_picture_that_is_too_large_is_not_read_as_the_next_one(monkeypatch):
         with monkeypatch.context() as small:
             small.setattr(renderer, "MAX_PICTURE_BYTES", 100)
             assert own.draw(CARD)[0] == b""
-        assert size_of(own.draw(CARD)[0]) == (880, 462)
+        assert size_of(own.draw(CARD)[0]) == (1200, 630)
     finally:
         own.close()
 
@@ -269,10 +269,10 @@ def test_more_requests_than_may_wait_are_told_to_come_again():
 def test_a_renderer_that_has_ended_is_started_again():
     own = renderer.Renderer()
     try:
-        assert size_of(own.draw(CARD)[0]) == (880, 462)
+        assert size_of(own.draw(CARD)[0]) == (1200, 630)
         os.kill(own._process.pid, signal.SIGKILL)
         own._process.wait()
-        assert size_of(own.draw(CARD)[0]) == (880, 462)
+        assert size_of(own.draw(CARD)[0]) == (1200, 630)
     finally:
         own.close()
 

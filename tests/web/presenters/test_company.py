@@ -1,8 +1,10 @@
 """The facts and links of a company's page."""
 
+import re
+
 import pytest
 
-from muniment.web.presenters.company import company_facts, company_tiles, links_of
+from muniment.web.presenters.company import company_facts, company_tiles, links_of, shares, votes_over_time
 from muniment.web.views.public.registry import profile_of_company
 
 AT = "2026-01-31T09:30:00.000000Z"
@@ -68,18 +70,49 @@ def tiles(**bundle):
     return {tile["label"]: (tile["value"], tile["address"]) for tile in company_tiles(bundle, "/companies/x", 0)}
 
 
-def test_tiles_say_what_a_company_raises_and_how_its_last_vote_ended():
+def test_tiles_say_what_a_company_raises_and_how_many_proposals_it_has():
     votes = [
         {"status": "passed", "endDate": "2025-01-31"},
         {"status": "failed", "endDate": "2025-03-01"},
         {"status": "pending", "endDate": "2026-01-01"},
     ]
     shown = tiles(company={"raising": False}, proposals=votes)
-    assert shown == {"Last decided vote, 1 March 2025": ("Failed", "#proposals")}
+    assert shown == {"Proposals": ("3", "/companies/x/proposals")}  # an outcome without its title says nothing
     assert tiles(company={"raising": True}) == {"Raising": ("Yes", "")}
     rounds = [{"name": "Seed", "target": "$2M", "opened": "2020-01-01"}]
     assert tiles(company={"raising": True}, fundingRounds=rounds) == {"Raising": ("$2M", "#funding")}
     assert tiles(company={}, proposals=votes[2:]) == {"Proposal": ("1", "/companies/x/proposals")}
+
+
+def test_decided_votes_are_drawn_by_year_with_their_numbers():
+    votes = [
+        *({"status": "passed", "endDate": f"2024-0{month}-01"} for month in range(1, 4)),
+        {"status": "failed", "endDate": "2025-03-01T10:00:00Z"},
+        {"status": "failed", "endDate": "soon"},
+        {"status": "active", "endDate": "2026-03-01"},
+    ]
+    html = votes_over_time(votes)
+    assert re.findall(r'<th scope="row"><bdi>(.*?)</bdi></th><td class="number">(.*?)</td>', html) == [
+        ("2024", "3 passed, 0 failed"),
+        ("2025", "0 passed, 1 failed"),
+    ]
+    heights = [float(each) for each in re.findall(r'height="([\d.]+)"', html)]
+    assert heights == [40.0, 0.0, 0.0, 13.33]
+    assert votes_over_time(votes[:3]) == ""  # a single year is no course
+
+
+def test_many_holders_are_drawn_as_the_ten_largest_and_the_others():
+    def drawn(count):
+        holders = [{"address": f"0x{n}", "percentage": 0.5 * (4 if n < 10 else 1)} for n in range(count)]
+        chart = shares({"company": {"name": "X"}, "capTable": holders})["holders_chart"]
+        return re.findall(r'</span><bdi>(.*?)</bdi></th><td class="number">(.*?)</td>', chart)
+
+    assert drawn(21) == [
+        ("The ten largest", "20%"),
+        ("11 other listed holders", "5.5%"),
+        ("Holders that are not listed", "74.5%"),
+    ]
+    assert drawn(20)[0] == ("0x0", "2%")
 
 
 def test_a_subtype_that_repeats_the_type_is_no_fact():

@@ -80,7 +80,7 @@ def test_a_broken_template_shows_the_built_in_page_and_tells_the_operator_where(
         product.wait_ready()
         home = product.get("/")
         assert home.status == 200
-        assert "The verified record of companies" in home.body.decode()
+        assert "A public record of organizations" in home.body.decode()
         assert "home.html" in product.output()
 
 

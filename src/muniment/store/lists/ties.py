@@ -8,12 +8,13 @@ import msgspec
 
 from muniment.store.reader import PublishedFile, Reader
 
-_CONNECTED: Final = (
+_CONNECTED_PEOPLE: Final = (
     # By key: SQLite would walk all people with several positions, whose index is in the order asked for.
     "SELECT d.key FROM published_document AS d INDEXED BY published_document_key"
     " WHERE d.kind = 'person' AND d.key IN (SELECT value FROM json_each(?))"
-    " AND d.company_count > 1 ORDER BY d.company_count DESC, d.sort_name, d.key"
+    " AND d.company_count > 1"
 )
+_CONNECTED: Final = f"{_CONNECTED_PEOPLE} ORDER BY d.company_count DESC, d.sort_name, d.key"
 
 
 AT_ONCE: Final = 200
@@ -86,6 +87,15 @@ def connected(source: PublishedFile, people: Iterable[str]) -> list[str]:
         return []
     with source.snapshot(*(("person", slug) for slug in slugs)) as (connection, _):
         return _connected(connection, slugs)
+
+
+def is_any_connected(source: PublishedFile, people: Sequence[str]) -> bool:
+    """Return whether one of *people*, slugs, has positions in several organizations."""
+    if not people:
+        return False
+    with source.snapshot(*(("person", slug) for slug in people)) as (connection, _):
+        values = (msgspec.json.encode(people).decode(),)
+        return connection.execute(f"{_CONNECTED_PEOPLE} LIMIT 1", values).fetchone() is not None
 
 
 def _connected(connection: sqlite3.Connection, people: list[str]) -> list[str]:

@@ -1,5 +1,5 @@
 """
-Draw cards, laid out on 1,200 by 630 units and drawn in 880 by 462 pixels.
+Draw cards, laid out on 1,200 by 630 units and drawn in as many pixels.
 
 This module is a program: a line of JSON on standard input, a PNG on standard output.
 
@@ -30,8 +30,8 @@ WIDTH, HEIGHT = 1_200, 630
 """The size of the layout, in its own units."""
 
 
-DRAWN_WIDTH, DRAWN_HEIGHT = 880, 462
-"""The size of the picture in pixels: other sites show it at most 600 wide, and each pixel takes time."""
+DRAWN_WIDTH, DRAWN_HEIGHT = 1_200, 630
+"""The size of the picture in pixels, as other sites ask for: smaller ones are shown as a thumbnail or refused."""
 
 
 HEAD: Final = struct.Struct(">If")

@@ -255,7 +255,7 @@ def registry_card(name: str, stats: JSONObject, texts: Texts) -> JSONObject:
         (stats["founders"], ngettext("person", "people", stats["founders"])),
         (stats["frameworks"], ngettext("framework", "frameworks", stats["frameworks"])),
     ]
-    heading = texts.heading or gettext("The verified record of companies, DAOs and the people behind them")
+    heading = texts.heading or gettext("A public record of organizations and the people behind them")
     return {
         "name": name[:NAME_CHARACTERS],
         "address": "/",

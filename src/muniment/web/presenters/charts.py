@@ -87,6 +87,11 @@ def percent(value: float | Decimal) -> str:
     return in_percent(exact(value))
 
 
+def rounded(share: Decimal) -> str:
+    """Return a computed share with at most two decimals: it is what is left of others, and no more exact than these."""
+    return percent(round(share, 2) or share)
+
+
 def in_percent(number: str) -> str:
     """Return a number, written as the language does, as percent."""
     return gettext("%(number)s%%") % {"number": number}
@@ -113,7 +118,7 @@ def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSli
     else:
         words = ngettext("%(count)s with less than 1%%", "%(count)s with less than 1%% each", len(rest))
     total = _sum(rest)
-    return [*kept, ChartSlice(words % {"count": number(len(rest))}, float(total), percent(total), rest=True)]
+    return [*kept, ChartSlice(words % {"count": number(len(rest))}, float(total), rounded(total), rest=True)]
 
 
 def shares_of_whole(
@@ -149,7 +154,7 @@ def shares_of_whole(
     if WHOLE - total > NEGLIGIBLE:
         missing = WHOLE - total
         parts.append(
-            ChartSlice(missing_label or gettext("Not specified"), float(missing), percent(missing), tone="none")
+            ChartSlice(missing_label or gettext("Not specified"), float(missing), rounded(missing), tone="none")
         )
     return donut(title, f"{lead}: {named}.", parts, centre=centre, counted=counted, unit=gettext("Share"))
 
@@ -222,6 +227,24 @@ def stacked_bar(title: str, description: str, slices: Sequence[ChartSlice], *, u
         share = f" ({percentage(slice_.value, total)})" if slice_.shown else ""
         rows.append((slice_.label, f"{slice_.text}{share}", _tint(index, slices)))
     return _figure("stacked", "0 0 100 6", title, description, "".join(parts), rows, unit, stretch=True)
+
+
+def columns(title: str, rows: Sequence[tuple[str, str, Sequence[tuple[str, int]]]], *, unit: str) -> SafeString:
+    """Draw amounts over time as narrow columns, each of stacked parts, against the highest; each names its numbers."""
+    highest = max((sum(amount for _, amount in parts) for _, _, parts in rows), default=0)
+    if highest <= 0:
+        return SafeString("")
+    picture = ""
+    for place, (label, shown, parts) in enumerate(rows):
+        top, drawn = 40.0, ""
+        for tint, amount in parts:
+            tall = 40 * amount / highest
+            top -= tall
+            drawn += f'<rect class="{tint}" x="{place * 12}" y="{top:.2f}" width="10" height="{tall:.2f}"/>'
+        picture += f"<g><title>{escape(f'{label}: {shown}')}</title>{drawn}</g>"
+    described = f"{title}: {'; '.join(f'{label}: {shown}' for label, shown, _ in rows)}."
+    numbers = [(label, shown, "") for label, shown, _ in rows]
+    return _figure("columns", f"0 0 {len(rows) * 12 - 2} 40", title, described, picture, numbers, unit, stretch=True)
 
 
 def sparkline(title: str, description: str, points: Sequence[ChartSlice], *, unit: str = "Number") -> SafeString:

@@ -2,11 +2,13 @@
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.ids import now
@@ -41,6 +43,9 @@ _NO_ADDRESSES = frozenset({"email", "phone_number"})
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)+/")
 """The beginning of a web address without a scheme."""
 MAX_FURTHER = 20
+YEARS_SHOWN = 10
+MANY_HOLDERS = 20
+"""Of more, a picture shows the ten largest together."""
 DECIDED = frozenset({"passed", "failed"})
 """The states of a proposal whose vote has an outcome."""
 
@@ -92,12 +97,7 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
         (gettext("Token"), company.get("symbol"), "#distribution" if bundle.get("distribution") else ""),
         crew,
         (ngettext("Open vote", "Open votes", voting), voting, "#proposals"),
-        _last_vote(proposals)
-        or (
-            ngettext("Proposal", "Proposals", len(proposals)),
-            len(proposals),
-            f"{home}/proposals",
-        ),
+        (ngettext("Proposal", "Proposals", len(proposals)), len(proposals), f"{home}/proposals"),
         (company_lists.holders_label(holders), len(holders), f"{home}/cap-table"),
     ]
     shown = []
@@ -132,16 +132,6 @@ def _raising(company: JSONObject, bundle: JSONObject) -> tuple[str, Any, str]:
         return gettext("Raising"), None, ""
     wanted = next((each["target"] for each in rounds_of(bundle) if each["state"] == "open" and each.get("target")), "")
     return gettext("Raising"), wanted or gettext("Yes"), "#funding" if rounds else ""
-
-
-def _last_vote(proposals: list[JSONObject]) -> tuple[str, Any, str] | None:
-    """Return the outcome of the latest decided proposal that says when it ended."""
-    decided = [each for each in proposals if each.get("status") in DECIDED and each.get("endDate")]
-    if not decided:
-        return None
-    last = max(decided, key=lambda each: str(each["endDate"]))
-    decision = outcome(str(last["status"]))
-    return gettext("Last decided vote, %(day)s") % {"day": day_or_text(last["endDate"])}, decision, "#proposals"
 
 
 def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
@@ -381,13 +371,30 @@ def shares(bundle: JSONObject) -> JSONObject:
         "holders_chart": charts.shares_of_whole(
             gettext("Token holders"),
             gettext("Holders of %(name)s") % {"name": name},
-            holders,
+            _ten_and_others(bundle.get("capTable") or []) or holders,
             keep=4,
             centre=number(len(holders)),
             counted=ngettext("holder", "holders", len(holders)),
             missing_label=gettext("Holders that are not listed"),
         ),
     }
+
+
+def _ten_and_others(holders: Sequence[JSONObject]) -> list[ChartSlice]:
+    """Return the share of the ten largest holders and that of all others: of many, single ones cannot be seen."""
+    concentration = company_lists.concentration_of(holders)
+    if concentration is None or len(holders) <= MANY_HOLDERS:
+        return []
+    others = len(holders) - company_lists.TOP
+    named = ngettext("%(count)s other listed holder", "%(count)s other listed holders", others)
+    return [
+        ChartSlice(gettext("The ten largest"), concentration.share_of_top, concentration.top),
+        ChartSlice(
+            named % {"count": number(others)},
+            concentration.share_of_others,
+            charts.percent(round(concentration.share_of_others, 2) or concentration.share_of_others),
+        ),
+    ]
 
 
 def _share(row: JSONObject, label: str) -> ChartSlice:
@@ -404,6 +411,25 @@ def _number(value: object) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or value != value:  # noqa: PLR0124 - NaN
         return 0
     return min(max(value, -sys.float_info.max), sys.float_info.max)
+
+
+def votes_over_time(proposals: Sequence[JSONObject]) -> SafeString:
+    """Draw how many votes were decided in each year, passed and failed, the latest years; nothing of a single year."""
+    decided: dict[str, Counter[str]] = {}
+    for proposal in proposals:
+        year = str(proposal.get("endDate") or "")[:4]
+        if proposal.get("status") in DECIDED and year.isdecimal():
+            decided.setdefault(year, Counter())[str(proposal["status"])] += 1
+    years = sorted(decided)[-YEARS_SHOWN:]
+    if len(years) < 2:
+        return SafeString("")
+    words = gettext("%(passed)s passed, %(failed)s failed")
+    rows = []
+    for year in years:
+        passed, failed = decided[year]["passed"], decided[year]["failed"]
+        shown = words % {"passed": number(passed), "failed": number(failed)}
+        rows.append((year, shown, [("tint-good", passed), ("tint-bad", failed)]))
+    return charts.columns(gettext("Decided votes by year"), rows, unit=gettext("Votes"))
 
 
 def proposal_row(proposal: JSONObject) -> JSONObject:

@@ -89,10 +89,14 @@ class Concentration(NamedTuple):
     Args:
         top: the sum of the largest shares, in percent.
         gini: from 0, all have the same, to 1, one has everything.
+        share_of_top: the same sum as a number.
+        share_of_others: the sum of all other listed shares.
     """
 
     top: str
     gini: str
+    share_of_top: float
+    share_of_others: float
 
 
 def today() -> str:
@@ -279,7 +283,8 @@ def concentration_of(holders: Iterable[JSONObject]) -> Concentration | None:
     count = len(shares)
     weighted = math.fsum(place * share for place, share in zip(range(count, 0, -1), shares, strict=True))
     gini = 2 * weighted / (count * total) - (count + 1) / count
-    return Concentration(percent(round(top, 2)), digits(f"{gini:.2f}"))
+    others = sum((Decimal(str(each)) for each in shares[TOP:]), Decimal())
+    return Concentration(percent(round(top, 2)), digits(f"{gini:.2f}"), float(top), float(others))
 
 
 def text_beyond(body: str, lead: str) -> str:

@@ -67,6 +67,12 @@ def test_facts_stand_side_by_side_and_differences_are_marked(visitor):
     assert short == {label: row for label, row in found.items() if row[0]}
 
 
+def test_names_stand_once_in_the_head_and_not_at_every_fact(visitor):
+    html = visitor.get("/compare?c=harbour&c=quay&c=bare").text
+    assert 'class="sides"' in html
+    assert "data-label" not in html
+
+
 def test_an_unknown_fact_is_no_zero_in_a_chart(visitor):
     html = visitor.get("/compare?c=harbour&c=quay&c=mole").text
     chart = re.search(r"<h2>Treasury</h2>(.*?)</section>", html)[1]

@@ -45,6 +45,18 @@ def test_an_empty_registry_says_what_to_do_and_shows_no_figures(visitor):
     assert 'class="figures' not in html
 
 
+def test_a_new_registry_claims_nothing_of_what_it_holds_in_any_state(visitor, publisher):
+    """Nothing says that an operator's import was reviewed or verified, so no page does by default."""
+    for companies in (0, 1):
+        if companies:
+            publisher.publish(company(1, "harbour", name="Harbour"))
+        for language in ("en", "de"):
+            html = visitor.get("/", headers={"Accept-Language": language}).content.decode().casefold()
+            head = html[: html.index("</main>")] + html[html.index("<footer") :]
+            for word in ("verified", "reviewed public", "reviewed companies", "geprüft", "free to use"):
+                assert word not in head, (companies, language, word)
+
+
 def test_one_company_with_a_name_and_nothing_else_has_a_page(visitor, publisher):
     publisher.publish(company(1, type="", industry="", themes=[], treasuryMinor=None))
     html = visitor.get("/").text

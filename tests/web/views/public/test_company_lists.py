@@ -19,7 +19,7 @@ def visitor(tmp_path_factory):
     path = tmp_path_factory.mktemp("large") / "published.sqlite3"
     publisher = Publisher(path)
     reader = Reader(path)
-    publisher.publish(largest(), company(2, "small"), *people())
+    publisher.publish(largest(), company(2, "small"), *alone(), *people())
     for year in range(2027, 2039):
         publisher.publish(largest(), at=f"{year}-01-01T00:00:00.000000Z", fields=("treasury",))
     page_cache.use(reader)
@@ -27,6 +27,12 @@ def visitor(tmp_path_factory):
     page_cache.use(None)
     reader.close()
     publisher.close()
+
+
+def alone():
+    """Return a company with one person, who has no position elsewhere."""
+    made = company(3, "alone", positions=[{"title": "Chair", "person": {"slug": "hermit", "name": "Hermit"}}])
+    return made, person(9_001, "hermit", positions=(("Chair", "alone"),))
 
 
 def largest():
@@ -98,10 +104,34 @@ def test_the_page_shows_the_beginning_of_each_list_and_links_to_the_whole(visito
         ("history", "Show the whole history"),
     ):
         assert re.search(rf'<a href="/companies/largest/{part}">{words}</a>', html), part
-    votes = html[html.index('id="proposals"') :]
+    votes = html[html.index('class="vote"') :]
     assert votes.index("Proposal 0.") < votes.index("Proposal 2.") < votes.index("2019")
     assert "The ten largest have 0.1% of all tokens" in html
     assert "Treasury note" in html
+
+
+def tabs(html):
+    nav = html[html.index('class="sections') :].partition("</nav>")[0]
+    return re.findall(r'<a href="([^"]+)"(?: aria-current="page")?>([^<]+)', nav)
+
+
+@pytest.mark.parametrize("slug", ["largest", "small"])
+def test_all_pages_of_a_company_have_the_same_tabs_and_none_leads_to_an_empty_page(visitor, slug):
+    home = f"/companies/{slug}"
+    shown = tabs(text(visitor, home))
+    assert shown[0] == (home, "Overview")
+    for address, _ in shown:
+        html = text(visitor, address)
+        assert tabs(html) == shown
+        assert 'class="empty"' not in html or address == home
+
+
+def test_the_network_is_no_tab_where_nobody_has_a_position_elsewhere(visitor):
+    for path in ("", "/team"):
+        labels = [label.strip() for _, label in tabs(text(visitor, f"/companies/alone{path}"))]
+        assert "Team" in labels
+        assert "Network" not in labels
+    assert "Network" in [label.strip() for _, label in tabs(text(visitor, "/companies/largest/team"))]
 
 
 def test_every_row_is_on_a_page_of_its_list(visitor):

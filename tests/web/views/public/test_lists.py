@@ -325,3 +325,14 @@ def test_the_form_repeats_what_is_chosen_by_links_and_shows_what_is_typed():
         each.name for each in found.typed
     }
     assert found.chosen == 3
+
+
+@pytest.mark.parametrize("path", ["/companies", "/people"])
+def test_the_first_result_is_few_keys_from_the_address_bar(visitor, publisher, path):
+    """Tab to the link and Enter, then Tab through the headings of the table to the first name."""
+    publisher.publish(company(1, "harbour", name="Harbour"), person(1, "layla"))
+    html = visitor.get(path).text
+    assert html.index('<a class="skip" href="#items">Skip to results</a>') < html.index('<header class="top">')
+    before_first = html[html.index('<div id="items"') :].partition(f'href="{path}/')[0]
+    tabs = len(re.findall(r"<(?:a|button|input|summary)\b", before_first))
+    assert 2 + tabs <= 12

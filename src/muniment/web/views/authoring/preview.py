@@ -99,7 +99,6 @@ def _context(request: HttpRequest, mine: OwnedCompany, bundle: JSONObject) -> JS
         "room": "manage",
         "has_claims": False,
         "changes": [],
-        "sections": [each for each in context["sections"] if each[0] != "history"],
         "crumbs": _crumbs(mine),
         "edit_address": f"/manage/companies/{quote(mine.slug, safe='')}/edit/about",
     }

@@ -438,7 +438,6 @@ def sample(request: HttpRequest, key: str, number: int, part: str = "") -> HttpR
         "room": "manage",
         "has_claims": False,
         "changes": [],
-        "sections": [each for each in context["sections"] if each[0] != "history"],
         "crumbs": crumbs,
     }
     return render(request, "registry/company.html", context)

@@ -55,10 +55,8 @@ def _built_in() -> dict[str, str]:
         "registry__name": applied.UNNAMED,
         "words__company": gettext("company"),
         "words__companies": gettext("companies"),
-        "texts__heading": gettext("The verified record of companies, DAOs and the people behind them"),
-        "texts__lead": gettext(
-            "The people, tokens, votes and funding of companies, DAOs and nonprofits. Open to read and free to use."
-        ),
+        "texts__heading": gettext("A public record of organizations and the people behind them"),
+        "texts__lead": gettext("Open to read without an account, in a browser or by an agent."),
         "texts__tagline": gettext("Public registry"),
     }
 

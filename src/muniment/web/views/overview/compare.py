@@ -61,12 +61,10 @@ class ComparedCell(NamedTuple):
     A fact of one organization.
 
     Args:
-        owner: the name of the organization, for a screen that shows cells one below the other.
         address: the address of another site.
     """
 
     text: str
-    owner: str
     address: str = ""
 
 
@@ -300,7 +298,7 @@ def _funding(side: Side) -> str:
 
 
 def _row(label: str, sides: Sequence[Side], told: _Told, *, is_number: bool = False) -> ComparedRow:
-    cells = [ComparedCell(str(told(side) or ""), side.name) for side in sides]
+    cells = [ComparedCell(str(told(side) or "")) for side in sides]
     return ComparedRow(label, cells, len({cell.text for cell in cells}) > 1, is_number, _lacking().get(label, ""))
 
 
@@ -311,19 +309,19 @@ def _lacking() -> Mapping[str, str]:
 
 
 def _links(sides: Sequence[Side]) -> ComparedRow:
-    found = [(safe_link(side.company.get("website")), side.name) for side in sides]
-    cells = [ComparedCell(bare(link), name, link) for link, name in found]
+    links = [safe_link(side.company.get("website")) for side in sides]
+    cells = [ComparedCell(bare(link), link) for link in links]
     return ComparedRow(gettext("Website"), cells, len({cell.text for cell in cells}) > 1)
 
 
 def _declared(sides: Sequence[Side]) -> Iterator[ComparedRow]:
     """Yield a row for each field that the operator declares."""
     record = settings.SCHEMA.company
-    facts = [(declared_facts(side.company, record), side.name) for side in sides]
+    facts = [declared_facts(side.company, record) for side in sides]
     for name, field in record.by_name.items():
-        if field.is_additional and any(name in each for each, _ in facts):
-            told = [(each.get(name, {}), owner) for each, owner in facts]
-            cells = [ComparedCell(fact.get("value", ""), owner, fact.get("address", "")) for fact, owner in told]
+        if field.is_additional and any(name in each for each in facts):
+            shown = [each.get(name, {}) for each in facts]
+            cells = [ComparedCell(fact.get("value", ""), fact.get("address", "")) for fact in shown]
             is_number = isinstance(field.kind, Number | Money)
             yield ComparedRow(gettext(field.label), cells, len({cell.text for cell in cells}) > 1, is_number)
 

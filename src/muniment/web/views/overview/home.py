@@ -300,7 +300,7 @@ def profile_of_registry(name: str, base: str, modified_at: str) -> JSONObject:
         "@id": f"{base}/",
         "name": name,
         "url": f"{base}/",
-        "description": gettext("Reviewed companies, DAOs and nonprofits with their people, tokens and governance."),
+        "description": gettext("Organizations, the people behind them and assessment frameworks."),
         "dateModified": modified_at,
         "isAccessibleForFree": True,
         **({"license": licence} if licence else {}),

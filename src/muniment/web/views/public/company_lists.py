@@ -20,6 +20,7 @@ from muniment.kernel.pagination import Page
 from muniment.languages import writing
 from muniment.schema.item_lists import ItemList
 from muniment.store.sheets import entry_rows
+from muniment.store.lists import ties
 from muniment.web.context import address
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters.company import day, proposal_row, rounds_of
@@ -150,13 +151,15 @@ def changes_of(slug: str, most: int, kind: str = "company") -> list[JSONObject]:
     return found
 
 
-def parts_of(bundle: JSONObject, home: str, here: str, *, is_public: bool = True) -> list[JSONObject]:
+def parts_of(bundle: JSONObject, home: str, here: str, *, has_network: bool | None = None) -> list[JSONObject]:
     """
-    Return the pages of a listing that have content, and the one where the reader is.
+    Return the pages of a listing that have content, and the one where the reader is: the same on all of them.
+
+    Those made of what is published (scores, the network and the history) are not among the pages of a preview.
 
     Args:
-        here: the name of this page.
-        is_public: whether it has pages that are made of what is published: scores, the network and the history.
+        here: the name of this page; "" for the overview.
+        has_network: whether its people have positions elsewhere, if the caller knows.
     """
     company, positions = bundle["company"], bundle.get("positions") or []
     pages: list[tuple[str, str, object]] = [
@@ -166,16 +169,23 @@ def parts_of(bundle: JSONObject, home: str, here: str, *, is_public: bool = True
         ("cap-table", gettext("Cap table"), len(bundle.get("capTable") or [])),
         ("funding", gettext("Funding"), len(bundle.get("fundingRounds") or [])),
     ]
-    if is_public:
-        has_profiles = any((each.get("person") or {}).get("slug") for each in positions)
+    if home.startswith("/companies/"):
+        if has_network is None:
+            has_network = ties.is_any_connected(reader(), slugs_of(positions))
         pages.insert(2, ("assessments", gettext("Assessments"), len(company.get("assessments") or ())))
-        pages += [("network", gettext("Network"), has_profiles), ("history", gettext("History"), True)]
-    shown = [{"label": gettext("Overview"), "address": home, "count": 0, "here": False}]
+        pages += [("network", gettext("Network"), has_network), ("history", gettext("History"), True)]
+    shown = [{"label": gettext("Overview"), "address": home, "count": 0, "here": not here}]
     for name, label, content in pages:
         if content or name == here:
             count = content if type(content) is int else 0
             shown.append({"label": label, "address": f"{home}/{name}", "count": count, "here": name == here})
     return shown
+
+
+def slugs_of(positions: list[JSONObject]) -> list[str]:
+    """Return the people with a profile who have these positions, each once."""
+    people = (each.get("person") or {} for each in positions)
+    return list(dict.fromkeys(person["slug"] for person in people if person.get("slug")))
 
 
 def _respond(  # noqa: PLR0917 - what every such page has, in the order of the page
@@ -207,6 +217,7 @@ def _respond(  # noqa: PLR0917 - what every such page has, in the order of the p
         "part_title": title,
         "parts": parts_of(bundle, home, name, is_public=is_public),
         "csv_address": lists.address_of(f"{home}/{name}.csv", 1, kept) if has_csv else "",
+        "parts": parts_of(bundle, home, part.replace("_", "-")),
         "total": page.total,
         "crumbs": [(gettext("Companies"), "/companies"), (company["name"], home), (title, "")],
         "canonical": address(request) + lists.address_of(request.path, page.page, kept),

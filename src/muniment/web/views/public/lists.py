@@ -297,7 +297,7 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         return HttpResponseRedirect(search.address(page=search.page))
     found = find(search)
     is_blank = not (found.total or found.closest or search.chosen or search.q)
-    filters = "" if is_blank else _filters(search)
+    filters = "" if is_blank else _filters(search, found.total)
     context: JSONObject = {
         "is_blank": is_blank,
         **_next_of(is_blank=is_blank),
@@ -335,12 +335,17 @@ def _documents_of_people(slugs: Sequence[str]) -> Mapping[str, bytes]:
     return {key: each.body for (_, key), each in reader().documents([("person", slug) for slug in slugs]).items()}
 
 
-def _filters(search: Search) -> str:
-    """Return the filters beside a list as HTML: all pages of a search have the same."""
+def _filters(search: Search, total: int) -> str:
+    """
+    Return the filters beside a list as HTML: all pages of a search have the same.
+
+    Args:
+        total: how many results the button of a small screen promises.
+    """
 
     def render() -> str:
         template = get_template("part/filters.html")
-        return str(template.render({"panel": panel(search, facets(search))}))
+        return str(template.render({"panel": panel(search, facets(search)), "total": total}))
 
     return kept_part(f"filters {search.address()}", render)
 

@@ -7,7 +7,7 @@ import msgspec
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import PICTURE_PATH
@@ -29,11 +29,12 @@ from muniment.web.presenters.company import (
     rounds_of,
     safe_link,
     shares,
+    votes_over_time,
 )
 from muniment.web.presenters.frameworks import frameworks_of
 from muniment.web.presenters.plugin_sections import plugged_sections
 from muniment.web.requests.page_cache import once_if, published, reader
-from muniment.web.views.public.company_lists import changes_of
+from muniment.web.views.public.company_lists import changes_of, parts_of, slugs_of
 from muniment.web.views.public.documents import bundle_of, document
 from muniment.web.wording.labels import labelled
 
@@ -71,7 +72,9 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     context = company_context(request, bundle)
     found = plugged_sections("company", bundle)
     context["plugged"] = found.sections
-    context["sections"] += [(each["anchor"], each["title"], 0) for each in found.sections]
+    # They are on this page alone, so only this page has their tabs.
+    for each in found.sections:
+        context["parts"].append({"label": each["title"], "address": f"#{each['anchor']}", "count": 0, "here": False})
     return once_if(not found.is_complete, TemplateResponse(request, "registry/company.html", context))
 
 
@@ -114,6 +117,7 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "positions_total": len(positions),
         "proposals": [proposal_row(row) for row in lists.by_relevance(proposals, lists.today())[:PROPOSALS_SHOWN]],
         "proposals_total": len(proposals),
+        "votes_over_time": votes_over_time(proposals),
         "rounds": rounds[:ROUNDS_SHOWN],
         "rounds_total": len(rounds),
         "has_more_rounds": len(rounds) > ROUNDS_SHOWN,
@@ -132,7 +136,8 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "changes": changes[:CHANGES_SHOWN],
         "has_more_changes": len(changes) > CHANGES_SHOWN,
     }
-    return {**context, "sections": _sections(context)}
+    has_network = bool(context["related"])
+    return {**context, "parts": parts_of(bundle, home, "", has_network=has_network)}
 
 
 def _figures(bundle: JSONObject, home: str, team_size: int) -> JSONObject:
@@ -164,26 +169,6 @@ def _text(facts: JSONObject, *, has_lists: bool) -> JSONObject:
         "has_more_body": len(parts) > 1,
         "is_team_first": bool(description),  # it says what the organization is; without it, the text does
     }
-
-
-def _sections(context: JSONObject) -> list[tuple[str, str, int]]:
-    """Return the sections of a company's page that have content: the anchor, the title, and the number of rows."""
-    sections: list[tuple[str, object, object, int]] = [
-        ("about", gettext_lazy("About"), context["body"], 0),
-        ("team", gettext_lazy("Team"), context["members"], context["members_total"]),
-        ("assessments", gettext_lazy("Assessments"), context["assessments"], context["assessments_total"]),
-        ("frameworks", gettext_lazy("Frameworks"), context["frameworks"], context["frameworks_total"]),
-        ("proposals", gettext_lazy("Proposals"), context["proposals"], context["proposals_total"]),
-        ("distribution", gettext_lazy("Token distribution"), context["distribution"], 0),
-        ("cap-table", gettext_lazy("Cap table"), context["holders"], context["holders_total"]),
-        ("funding", gettext_lazy("Funding"), context["rounds"], context["rounds_total"]),
-        ("related", gettext_lazy("Related organizations"), context["related"], 0),
-        ("history", gettext_lazy("History"), context["changes"], 0),
-    ]
-    if context["is_team_first"]:
-        about, team, *others = sections
-        sections = [team, about, *others]
-    return [(anchor, str(title), count) for anchor, title, content, count in sections if content]
 
 
 @published()
@@ -270,8 +255,7 @@ def positions(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _related(slug: str, positions: list[JSONObject]) -> list[JSONObject]:
     """Return the organizations that share people with a company, those with the most first."""
-    people = dict.fromkeys(row["person"]["slug"] for row in positions if (row.get("person") or {}).get("slug"))
-    others = ties.others_of(reader(), ties.connected(reader(), people), slug)
+    others = ties.others_of(reader(), ties.connected(reader(), slugs_of(positions)), slug)
     return [
         {
             "slug": each.organization.slug,
