@@ -112,6 +112,7 @@ def test_many_holders_are_drawn_as_the_ten_largest_and_the_others():
         ("11 other listed holders", "5.5%"),
         ("Holders that are not listed", "74.5%"),
     ]
+    assert [label for label, _ in drawn(60)][:2] == ["The ten largest", "50 other listed holders"]
     assert drawn(20)[0] == ("0x0", "2%")
 
 

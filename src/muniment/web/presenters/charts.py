@@ -108,7 +108,7 @@ def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSli
 
     Of many, those too small to see are among the others.
     """
-    ranked = sorted(slices, key=lambda slice_: -slice_.value)
+    ranked = sorted(slices, key=lambda slice_: (slice_.rest, -slice_.value))
     if len(ranked) <= keep + 1:
         return ranked
     kept = [slice_ for slice_ in ranked[:keep] if slice_.value >= VISIBLE]

@@ -393,6 +393,7 @@ def _ten_and_others(holders: Sequence[JSONObject]) -> list[ChartSlice]:
             named % {"count": number(others)},
             concentration.share_of_others,
             charts.percent(round(concentration.share_of_others, 2) or concentration.share_of_others),
+            rest=True,
         ),
     ]
 
