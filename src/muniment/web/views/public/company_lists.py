@@ -19,8 +19,8 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.languages import writing
 from muniment.schema.item_lists import ItemList
-from muniment.store.sheets import entry_rows
 from muniment.store.lists import ties
+from muniment.store.sheets import entry_rows
 from muniment.web.context import address
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters.company import day, proposal_row, rounds_of
