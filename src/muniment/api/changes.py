@@ -108,7 +108,7 @@ class LiveChanges:
         return sum(map(len, self._listeners.values()))
 
     def moved(self) -> None:
-        """Tell everyone who waits that the reader shows another edition."""
+        """Wake everyone who waits: the reader shows another edition."""
         self.next_move.set()
         self.next_move = asyncio.Event()
         self._pieces.clear()

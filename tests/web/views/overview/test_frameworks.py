@@ -41,7 +41,7 @@ def test_frameworks_are_found_by_words_and_sorted_by_name(visitor):
 def test_a_search_of_frameworks_is_valid_and_leads_to_no_json_of_another_search(visitor, path):
     html = visitor.get(path).text
     valid(html)
-    assert "/api/v1/frameworks" not in html
+    assert "View as JSON" not in html
     assert "newest" not in html
 
 
