@@ -111,6 +111,7 @@ def openapi_document(config: Config, schema: Schema) -> Part:
                 "BadRequest": _error("A parameter has an invalid value.", "bad_request"),
                 "NotFound": _error("Not found.", "not_found"),
                 "MethodNotAllowed": _error("Only GET, HEAD and OPTIONS.", "method_not_allowed", "Allow"),
+                "UriTooLong": _error("The URL is longer than 16 KB.", "uri_too_long"),
                 "TooMany": _error("The rate limit is exceeded.", "too_many", "Retry-After"),
                 "InternalError": _error("An internal error.", "internal_error"),
                 "Unavailable": _error(
@@ -182,6 +183,7 @@ def _operation(route: Route, example: Any) -> Part:
         **({"400": _response("BadRequest")} if route.parameters else {}),
         **({"404": _response("NotFound")} if route.missing else {}),
         "405": _response("MethodNotAllowed"),
+        "414": _response("UriTooLong"),
         "429": _response("TooMany"),
         "500": _response("InternalError"),
         "503": _response("Unavailable"),
@@ -591,6 +593,7 @@ ERROR_EXAMPLES: Final = {
         "GET /api/v1/companies lists all; the id of each item is its slug.",
     ),
     "method_not_allowed": MethodNotAllowed("POST", "GET, HEAD, OPTIONS"),
+    "uri_too_long": BadRequest("The URL is longer than 16 KB.", "Split it into several requests."),
     "too_many": BadRequest("Too many requests.", "Wait as long as Retry-After says."),
     "internal_error": Internal("01jexample0000000000000000"),
     "unavailable": Unavailable("Too many searches are running.", "Try again in a few seconds."),
