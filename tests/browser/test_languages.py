@@ -47,7 +47,7 @@ TEXTS = """() => {
 RUNS_OVER = "() => document.documentElement.scrollWidth > innerWidth"
 NAMES = {
     *("OpenAPI", "llms.txt", "X (Twitter)", "LinkedIn", "YouTube", "Instagram", "Facebook", "TikTok", "LEI", "curl"),
-    *("GitHub", "Discord", "Telegram"),
+    *("GitHub", "Discord", "Telegram", "JSON Lines", "CSV", "SQLite"),
     *("Claude", "Claude Code", "ChatGPT", "Codex", "Cursor", "VS Code", "Gemini CLI", "LM Studio", "Goose", "UTC"),
     *("Lisbon", "tide", "nothing-of-this-name", "blue-river-trust", "Name"),
     *("name@example.org", "/companies/", "/manage", "/manage/tokens", "Türkiye", "registry.toml", "Muniment"),

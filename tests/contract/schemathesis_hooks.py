@@ -18,7 +18,7 @@ MAX_SQL = 10_000
 
 @schemathesis.hook
 def before_call(context: Any, case: schemathesis.Case, kwargs: Any) -> None:
-    """Leave what only the service can say out, and relevance where no words are given; give a statement, wait little."""
+    """Leave out what only the service can say, and relevance without words; give a statement, and wait little."""
     if case.query and str(case.query.get("waitSeconds")) in LONG_WAITS:
         case.query["waitSeconds"] = 1
     if case.query and isinstance(case.query.get("sql"), str) and len(case.query["sql"]) > MAX_SQL:

@@ -185,7 +185,7 @@ def test_each_encoding_has_a_tag_of_its_own_and_each_of_them_is_accepted(demo):
 def test_answers_say_how_long_caches_may_keep_them(demo, path):
     headers = demo.get(path).headers
     assert headers["cache-control"] == "public, max-age=30, stale-while-revalidate=300"
-    assert headers["vary"].lower() == "accept-encoding"
+    assert headers["vary"].lower() in {"accept-encoding", "accept-encoding, accept"}  # lists come as CSV, too
     assert parsedate_to_datetime(headers["last-modified"]) <= datetime.now(UTC)
 
 
@@ -334,7 +334,9 @@ def test_nothing_is_deprecated_without_saying_so_ninety_days_ahead(demo):
             since = datetime.fromtimestamp(int(headers["deprecation"].removeprefix("@")), UTC)
             assert parsedate_to_datetime(headers["sunset"]) - since >= timedelta(days=90)
         else:
-            assert "deprecation" not in demo.get(template.replace("{", "").replace("}", "")).headers
+            # HEAD has the headers of GET, and the stream of changes ends.
+            path = template.replace("{", "").replace("}", "")
+            assert "deprecation" not in demo.request("HEAD", path).headers
 
 
 @pytest.fixture(scope="module")

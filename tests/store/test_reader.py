@@ -59,6 +59,8 @@ READS = {
     "changes_of": (("person", "person-1", 5), {("person", "person-1")}),
     "companies": ((ListQuery(),), {("company", "*")}),
     "people": ((ListQuery(),), {("person", "*")}),
+    "ordered": (("framework", ListQuery(), 5), {("framework", "*")}),
+    "sheet_rows": (("framework", [], []), {("framework", "*")}),
     "page": (("framework", ListQuery(q="score")), {("framework", "*")}),
     "frameworks": ((), {("framework", "*")}),
     "stats": ((), {("company", "*"), ("person", "*"), ("framework", "*")}),

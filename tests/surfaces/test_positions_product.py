@@ -40,7 +40,8 @@ def exported(product):
     """Return the content of all export files that are served."""
     files = product.data_of("/api/v1/exports")
     return "".join(
-        gzip.decompress(product.get(file["url"][file["url"].index("/exports/") :]).body).decode() for file in files
+        gzip.decompress(product.get(file["url"][file["url"].index("/exports/") :]).body).decode("latin-1")
+        for file in files
     )
 
 

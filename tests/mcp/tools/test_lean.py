@@ -98,7 +98,12 @@ def test_the_summary_of_one_item_keeps_its_texts_whole(server):
     ("tool", "arguments", "fields", "members"),
     [
         ("list_companies", {"pageSize": 1}, ["treasury"], {"id", "name"}),
-        ("list_companies", {"ids": ["company-29"]}, ["treasury", "sources"], {"id", "name", "treasury", "sources"}),
+        (
+            "list_companies",
+            {"ids": ["company-29"]},
+            ["treasury", "sources"],
+            {"id", "name", "treasury", "treasuryNote", "sources"},
+        ),
         ("list_companies", {"ids": ["company-29"]}, ["body"], {"id", "name", "body"}),
         ("list_people", {"company": "river"}, ["bio"], {"name", "slug", "bio"}),
         ("get_person", {"slug": "person-1"}, ["bio"], {"name", "slug", "bio"}),
@@ -118,9 +123,12 @@ def test_fields_of_a_company_are_facts_and_parts(server):
         data = answer(server, "get_company", slug="company-29", **arguments)["data"]
         return set(data), set(data["company"])
 
-    assert members(fields=["treasury"]) == ({"company"}, {"id", "name", "treasury"})
+    assert members(fields=["treasury"]) == ({"company"}, {"id", "name", "treasury", "treasuryNote"})
     assert members(fields=["positions", "body"]) == ({"company", "positions"}, {"id", "name", "body"})
-    assert members(fields=["treasury"], parts=["capTable"]) == ({"company", "capTable"}, {"id", "name", "treasury"})
+    assert members(fields=["treasury"], parts=["capTable"]) == (
+        {"company", "capTable"},
+        {"id", "name", "treasury", "treasuryNote"},
+    )
     assert members(fields=["distribution"], detail="full")[0] == {"company", "distribution"}
 
 

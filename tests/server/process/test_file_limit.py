@@ -37,15 +37,15 @@ def limits(monkeypatch):
     [
         (1024, 1024, 1024),
         (1024, 4096, 4096),
-        (1024, 524_288, 4000 + RESERVED_FILES + BACKLOG),
-        (1024, resource.RLIM_INFINITY, 4000 + RESERVED_FILES + BACKLOG),
+        (1024, 524_288, 8000 + RESERVED_FILES + BACKLOG),
+        (1024, resource.RLIM_INFINITY, 8000 + RESERVED_FILES + BACKLOG),
         (100_000, 100_000, 100_000),
     ],
 )
 def test_the_limit_of_open_files_is_raised_as_far_as_the_system_allows(limits, soft, hard, raised):
     limits.update(soft=soft, hard=hard)
     assert reachable_file_limit() == raised
-    assert raise_file_limit() == connections_within(4000, raised)
+    assert raise_file_limit() == connections_within(8000, raised)
     assert limits["soft"] == raised
 
 
@@ -63,7 +63,7 @@ def test_a_limit_that_cannot_be_raised_allows_fewer_connections(limits, monkeypa
 def test_doctor_says_how_many_connections_the_system_allows(limits):
     assert _connections(Config({})).mark == "WARN"
     limits.update(hard=100_000)
-    assert _connections(Config({})).says == "4,000 in a process"
+    assert _connections(Config({})).says == "8,000 in a process"
 
 
 @pytest.mark.parametrize(
