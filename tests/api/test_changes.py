@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+import threading
 
 import pytest
 
 from make.published import company, framework, person
-from muniment.api import changes
+from muniment.api import changes, routes
 from muniment.kernel.asgi import LISTENS
 from muniment.store import snapshot_state
 
@@ -104,7 +105,7 @@ def ids(answer):
     [
         ("kind=person", [2]), ("kind=person,framework", [2, 4]), ("ids=company-1", [1, 5]),
         ("ids=company-1,person-1", [1, 2, 5]), ("kind=company&ids=person-1", []), ("kind=company&after=1", [3, 5]),
-        ("ids=nobody", []),
+        ("ids=unknown", []),
     ],
 )  # fmt: skip
 def test_only_wanted_changes_are_listed_and_the_others_are_passed_over(feed, asked, found):
@@ -382,6 +383,53 @@ def test_an_address_and_a_process_have_a_limit_of_streams(feed, monkeypatch):
     third, fourth = asyncio.run(follow())
     assert (third.status, dict(third.sent[0]["headers"])[b"retry-after"]) == (429, b"10")
     assert fourth.status == 503
+
+
+def test_who_is_far_behind_is_read_for_in_a_thread_and_others_are_served_meanwhile(feed, monkeypatch):
+    monkeypatch.setattr(changes, "AT_ONCE", 2)
+    monkeypatch.setattr(snapshot_state, "MAX_LOOKED_AT", 1)
+    read, threads = feed.api.live._read, set()
+
+    def noted(wanted, place):
+        threads.add((feed.reader.edition - place.after > changes.AT_ONCE, threading.current_thread().name[:6]))
+        return read(wanted, place)
+
+    monkeypatch.setattr(feed.api.live, "_read", noted)
+
+    async def follow():
+        behind = Visitor(feed.api, f"{FEED}/stream?after=0&kind=framework")
+        level = Visitor(feed.api, f"{FEED}/stream?after=5")
+        await level.until_told("id: 5")
+        publish(feed, company(8))
+        await level.until(1)
+        events = await behind.until(1)
+        for each in (behind, level):
+            each.leave()
+            await each.task
+        return events
+
+    assert [each["sequence"] for each in asyncio.run(follow()).values()] == [4]
+    assert threads == {(True, "reader"), (False, "MainTh")}
+
+
+def test_documents_of_changes_are_read_by_a_thread_and_their_numbers_by_the_event_loop(feed):
+    values = {"after": 0, "chain": None, "include": None}
+    assert routes.changes_quick(feed.api.context, values) is True
+    assert routes.changes_quick(feed.api.context, {**values, "include": "document"}) is False
+
+
+def test_an_unexpected_failure_ends_the_stream_and_is_logged(feed, monkeypatch, caplog):
+    async def follow():
+        visitor = Visitor(feed.api, f"{FEED}/stream?after=5")
+        await visitor.until_told("id: 5")
+        monkeypatch.setattr(feed.api.live, "_read", lambda *_: 1 / 0)
+        publish(feed, company(8))
+        await visitor.until_ended()
+        visitor.leave()
+        await visitor.task
+
+    asyncio.run(follow())
+    assert "a stream of changes failed" in caplog.text
 
 
 def test_head_tells_the_form_of_a_stream_and_ends(feed):

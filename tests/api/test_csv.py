@@ -75,7 +75,7 @@ def test_a_csv_for_excel_has_a_mark_and_the_delimiter_of_its_language(filled):
 
 
 def test_what_is_asked_wrongly_is_an_error_of_the_contract(filled):
-    for target in ("companies?format=csv&sort=nothing", "companies/nobody/cap-table?format=csv", "people?format=xml"):
+    for target in ("companies?format=csv&sort=nothing", "companies/unknown/cap-table?format=csv", "people?format=xml"):
         assert filled.ask(f"/api/v1/{target}").status in {400, 404}
     assert filled.ask("/api/v1/companies/company-7", accept="text/csv").headers["content-type"] == "application/json"
     # The parameter counts before the header.

@@ -68,6 +68,7 @@ STATEMENTS: Final = "query"
 MAX_WAITING: Final = 64
 """Concurrent slow queries; beyond this limit clients must retry."""
 MAX_CACHED_TARGET: Final = 1024
+REREAD_S: Final = 1.0
 SEGMENT: Final = 4
 """The index of the path segment that identifies a resource: ``/api/v1/companies/{slug}``."""
 
@@ -348,6 +349,7 @@ class Api:
         values, _ = read(route.by_name, query, route.path)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (values["waitSeconds"] or 0)
+        pause_s = 0.0
         while True:
             move = self.live.next_move  # before reading, so that none is missed
             found = await self._answer(route, handler, "", raw_path, query)
@@ -356,6 +358,9 @@ class Api:
                 return found
             if not await self.live.until(move, scope, receive, left_s):
                 return found
+            # A client that wants few of many changes reads the feed again at most once a second.
+            await asyncio.sleep(pause_s)
+            pause_s = REREAD_S
 
     async def _read(self, route: Route, handler: Handler, segment: str, values: Values, canonical: object) -> Result:
         """Run the route: on the loop if it is quick, otherwise in the pool; equal concurrent queries run once."""

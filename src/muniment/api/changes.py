@@ -9,8 +9,9 @@ Source: HTML Living Standard, Server-sent events.
 """
 
 import asyncio
+import logging
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -19,7 +20,7 @@ from muniment.api.parameters import V1
 from muniment.api.responses import CORS, Response, send_response, status_line
 from muniment.kernel.asgi import LISTENS, Receive, Scope, Send, gone
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import BadRequest, TooMany, Unavailable
+from muniment.kernel.problems import BadRequest, Problem, TooMany, Unavailable
 from muniment.store.published import (
     ALL_CHANGES,
     ChangeRow,
@@ -31,6 +32,7 @@ from muniment.store.published import (
 )
 from muniment.store.reader import Reader
 
+log = logging.getLogger(__name__)
 HEARTBEAT_S: Final = 20.0
 """Proxies close connections that are silent for a minute, and clients then read again."""
 AT_ONCE: Final = 200
@@ -40,6 +42,8 @@ WOKEN_AT_ONCE: Final = 100
 MAX_LISTENERS: Final = 6_000
 """Listeners of a process: three quarters of its connections."""
 MAX_LISTENERS_PER_ADDRESS: Final = 64
+CATCH_UP_PAUSE_S: Final = 0.05
+"""After each piece of an old part of the feed: who catches up takes a tenth of a thread, however fast they read."""
 MAX_PIECES: Final = 16
 """Pieces that are kept for further listeners."""
 MAX_DOCUMENT_BYTES: Final = 256 << 10
@@ -102,6 +106,7 @@ class LiveChanges:
         self._beating: asyncio.Task[None] | None = None
         self._pieces: dict[tuple[Wanted, Place], tuple[bytes, Place]] = {}
         """What follows each place, until the next edition."""
+        self._catching_up = asyncio.Lock()
         self._is_ending = False
 
     def __len__(self) -> int:
@@ -198,20 +203,30 @@ class LiveChanges:
             if not number % WOKEN_AT_ONCE:
                 await asyncio.sleep(0)
 
-    def _next(self, wanted: Wanted, place: Place) -> tuple[bytes, Place]:
+    async def _next(self, wanted: Wanted, place: Place) -> tuple[bytes, Place]:
         """Return the events after *place* and the place after them; the same place at the end of the feed."""
+        move = self.next_move
         found = self._pieces.get((wanted, place))
-        if found is not None:
-            return found
+        if found is None and self._reader.edition - place.after <= AT_ONCE:
+            found = self._read(wanted, place)
+        elif found is None:
+            # One after another, and in a thread: the event loop has others to serve.
+            async with self._catching_up:
+                loop = asyncio.get_running_loop()
+                found = await loop.run_in_executor(self._reader.pool, self._read, wanted, place)
+                await asyncio.sleep(CATCH_UP_PAUSE_S)
+        if move is self.next_move:  # otherwise more may follow by now
+            if len(self._pieces) >= MAX_PIECES:
+                self._pieces.clear()
+            self._pieces[wanted, place] = found
+        return found
+
+    def _read(self, wanted: Wanted, place: Place) -> tuple[bytes, Place]:
         if not self._reader.has_past(place.after, place.chain):
             raise FeedDivergedError(place.after)  # without asking the source of a replica, which would take time
         changes = self._reader.changes(place.after, AT_ONCE, place.chain, wanted.changes)
         entries, last = entries_of(self._reader, changes, has_documents=wanted.has_documents)
-        events = b"".join(_event(entry) for entry in entries)
-        if len(self._pieces) >= MAX_PIECES:
-            self._pieces.clear()
-        self._pieces[wanted, place] = events, last
-        return events, last
+        return b"".join(_event(entry) for entry in entries), last
 
 
 _running: Final[set[asyncio.Task[None]]] = set()
@@ -236,7 +251,7 @@ class _Listener:
 
     def __init__(
         self,
-        following: Callable[[Wanted, Place], tuple[bytes, Place]],
+        following: Callable[[Wanted, Place], Awaitable[tuple[bytes, Place]]],
         wanted: Wanted,
         place: Place,
         send: Send,
@@ -280,10 +295,13 @@ class _Listener:
 
     def _pushed(self, task: asyncio.Task[None]) -> None:
         self._sending = None
-        if self._is_over:
+        if self._is_over or task.cancelled():
             return
-        if task.exception() is not None:
+        error = task.exception()
+        if error is not None:
             # The feed no longer has this place, or a document is damaged: a client that connects again is told.
+            if not isinstance(error, LookupError | Problem):
+                log.error("a stream of changes failed", exc_info=error)
             self.end()
         elif self._is_due:
             self.wake(is_silent=True)
@@ -291,7 +309,7 @@ class _Listener:
     async def _push(self, *, is_silent: bool) -> None:
         while True:
             self._is_due = False
-            events, place = self._follow(self._wanted, self._place)
+            events, place = await self._follow(self._wanted, self._place)
             if place == self._place:
                 break
             self._place = place

@@ -489,8 +489,8 @@ def companies_quick(context: Context, values: Values) -> bool:
 
 
 def changes_quick(context: Context, values: Values) -> bool:
-    """Return whether the feed has that past; a replica asks its source otherwise."""
-    return context.reader.has_past(values["after"] or 0, values["chain"])
+    """Return whether the feed has that past; a replica asks its source otherwise. Many documents take long to read."""
+    return values["include"] is None and context.reader.has_past(values["after"] or 0, values["chain"])
 
 
 def people_quick(context: Context, values: Values) -> bool:

@@ -355,10 +355,6 @@ class WantedChanges(NamedTuple):
     kinds: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
 
-    def has(self, kind: str, key: str) -> bool:
-        """Return whether an entry of *kind* about *key* is one of them."""
-        return (not self.kinds or kind in self.kinds) and (not self.keys or key in self.keys)
-
 
 ALL_CHANGES: Final = WantedChanges()
 

@@ -98,17 +98,24 @@ def _propose_table(sheet: Sheet, file_name: str, header: int | None, *, is_only:
         table = TableMapping(sheet.name, kind.rows, at + 1, propose_columns(headings, values, kind.rows), check)
     if not any(each.field in NAMES for each in table.column):
         table.kind, table.check = SKIP, []
-    if table.kind != SKIP and any(map(_is_in_another_currency, table.column, values)):
+    if table.kind == SKIP:
+        return table
+    if any(map(_is_in_another_currency, table.column, values)):
         table.check.append("currency")
-    if table.kind != SKIP and not preset:
+    if not preset:
         _take_key(table, body)
+    _settle_rows(table, body, values)
+    return table
+
+
+def _settle_rows(table: TableMapping, body: Sequence[Sequence[str]], values: Sequence[list[str]]) -> None:
+    """Settle what the columns of companies or people mean for several rows of one, and beside one another."""
     if table.kind == COMPANIES:
         _leave_names_to_whole_ones(table.column, body)
         _propose_to_combine(table, body)
     if table.kind == PEOPLE:
         _keep_positions_nowhere(table.column, values)
         _keep_differences_of_persons(table, body)
-    return table
 
 
 def _leave_names_to_whole_ones(columns: Sequence[Column], body: Sequence[Sequence[str]]) -> None:
@@ -200,17 +207,21 @@ def _take_key_of_several_rows(table: TableMapping, body: Sequence[Sequence[str]]
     name_at = next(n for n, column in enumerate(table.column) if column.field == "name")
     named = [row for row in body if row[name_at]]
     for n, column in enumerate(table.column):
-        if not _may_be_key(column) or not all(row[n] for row in named):
-            continue
-        names_of_keys: dict[str, set[str]] = {}
-        for row in named:
-            names_of_keys.setdefault(row[n], set()).add(key(row[name_at]))
-        with_one_name = sum(len(names) == 1 for names in names_of_keys.values())
-        keys_of_names = len({(row[n], key(row[name_at])) for row in named})
-        is_shared = len(names_of_keys) < len(named)
-        if is_shared and with_one_name >= _MOST_KEYS * len(names_of_keys) and keys_of_names <= len(named):
+        if _may_be_key(column) and _is_shared_key([(row[n], key(row[name_at])) for row in named]):
             column.field, column.kind, column.choices = ROW_KEY, "", []
             return
+
+
+def _is_shared_key(keys_with_names: Sequence[tuple[str, str]]) -> bool:
+    """Return whether several rows share a key, and nearly every key has one name; a missing one is none."""
+    names_of_keys: dict[str, set[str]] = {}
+    for value, name in keys_with_names:
+        if not value:
+            return False
+        names_of_keys.setdefault(value, set()).add(name)
+    with_one_name = sum(len(names) == 1 for names in names_of_keys.values())
+    is_shared = len(names_of_keys) < len(keys_with_names)
+    return is_shared and with_one_name >= _MOST_KEYS * len(names_of_keys)
 
 
 _MOST_KEYS: Final = 0.9

@@ -105,23 +105,36 @@ def _whole(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
 
 
+class _Address:
+    """The address of the page with other choices than those that are shown."""
+
+    def __init__(self, path: str, pairs: Sequence[tuple[str, str]], shown: Shown) -> None:
+        self._path, self._pairs, self._shown = path, pairs, shown
+
+    def sorted_by(self, sort: int) -> str:
+        return self._with(sort, 1, self._shown.chart)
+
+    def of_page(self, page: int) -> str:
+        return self._with(self._shown.sort, page, self._shown.chart)
+
+    def with_chart(self, chart: str) -> str:
+        return self._with(self._shown.sort, 1, chart)
+
+    def _with(self, sort: int, page: int, chart: str) -> str:
+        pairs = [*self._pairs]
+        if sort:
+            pairs.append(("_sort", str(sort)))
+        if page > 1:
+            pairs.append(("_page", str(page)))
+        if chart:
+            pairs.append(("_chart", chart))
+        return f"{self._path}?{urlencode(pairs)}"
+
+
 def result(title: str, answered: Answered, shown: Shown, path: str, pairs: Sequence[tuple[str, str]]) -> ShownAnswer:
     """Present an answer; *path* and *pairs* are the address of the page without what was chosen."""
-
-    def address(sort: int = shown.sort, page: int = 1, chart: str = shown.chart) -> str:
-        more = [("_sort", str(sort) if sort else ""), ("_page", str(page) if page > 1 else ""), ("_chart", chart)]
-        return f"{path}?{urlencode([*pairs, *((name, value) for name, value in more if value)])}"
-
+    address = _Address(path, pairs, shown)
     numbers = [_is_numeric(answered, index) for index in range(len(answered.columns))]
-    headings = []
-    for index, label in enumerate(answered.columns):
-        place = index + 1
-        # Numbers are read from the largest, texts from the first letter.
-        first = -place if numbers[index] else place
-        following = -shown.sort if abs(shown.sort) == place else first
-        order = "descending" if shown.sort < 0 else "ascending"
-        sorted_by = order if abs(shown.sort) == place else ""
-        headings.append(Heading(label, address(sort=following), numbers[index], sorted_by))
     rows = _sorted(answered.rows, shown.sort)
     pages = max(1, -(-len(rows) // ROWS_A_PAGE))
     page = min(shown.page, pages)
@@ -129,24 +142,43 @@ def result(title: str, answered: Answered, shown: Shown, path: str, pairs: Seque
     visible = rows[first_row : first_row + ROWS_A_PAGE]
     kinds = possible_charts(answered, numbers)
     kind = shown.chart if shown.chart in {*kinds, "none"} else next(iter(kinds), "none")
-    labels = {"bar": gettext("Bars"), "line": gettext("Line"), "scatter": gettext("Points"), "none": gettext("None")}
-    choices = []
-    if kinds:
-        choices = [(labels[each], address(chart=each), each == kind) for each in (*kinds, "none")]
     bars, plot = _drawn(title, answered, numbers, kind)
     return ShownAnswer(
-        headings,
+        _headings(answered.columns, numbers, shown.sort, address),
         [[_cell(name, value) for name, value in zip(answered.columns, row, strict=True)] for row in visible],
         len(rows),
         first_row + 1,
         first_row + len(visible),
-        address(page=page - 1) if page > 1 else "",
-        address(page=page + 1) if page < pages else "",
+        address.of_page(page - 1) if page > 1 else "",
+        address.of_page(page + 1) if page < pages else "",
         _cuts(answered),
         bars,
         plot,
-        choices,
+        _choices(kinds, kind, address),
     )
+
+
+def _headings(columns: Sequence[str], numbers: Sequence[bool], sort: int, address: _Address) -> list[Heading]:
+    """Return the head of each column with the address that sorts by it, or turns the order if it is sorted by it."""
+    headings = []
+    for place, (label, is_number) in enumerate(zip(columns, numbers, strict=True), 1):
+        if abs(sort) == place:
+            order = "descending" if sort < 0 else "ascending"
+            following = -sort
+        else:
+            order = ""
+            # Numbers are read from the largest, texts from the first letter.
+            following = -place if is_number else place
+        headings.append(Heading(label, address.sorted_by(following), is_number, order))
+    return headings
+
+
+def _choices(kinds: Sequence[str], shown: str, address: _Address) -> list[tuple[str, str, bool]]:
+    """Return the charts to choose from, with label, address and whether it is shown; nothing if there is none."""
+    if not kinds:
+        return []
+    labels = {"bar": gettext("Bars"), "line": gettext("Line"), "scatter": gettext("Points"), "none": gettext("None")}
+    return [(labels[each], address.with_chart(each), each == shown) for each in (*kinds, "none")]
 
 
 def _is_numeric(answered: Answered, index: int) -> bool:
@@ -203,49 +235,75 @@ def possible_charts(answered: Answered, numbers: Sequence[bool]) -> tuple[str, .
     """Return the kinds of charts that show an answer, the one that suits it best first; none if none does."""
     if len(answered.rows) < 2 or not any(numbers):
         return ()
-    label = next((index for index, is_number in enumerate(numbers) if not is_number), None)
+    has_several_numbers = sum(numbers) > 1
+    label = _first_of_texts(numbers)
     if label is None:
-        return ("scatter", "line") if sum(numbers) > 1 else ()
-    value = numbers.index(True)
-    names = [row[label] for row in answered.rows if row[label] is not None]
-    is_over_time = len(names) > 1 and all(isinstance(name, str) and _TIME.fullmatch(name) for name in names)
-    amounts = [row[value] for row in answered.rows]
-    is_short = len(amounts) <= MAX_BARS and all(isinstance(each, int | float) and each >= 0 for each in amounts)
-    kinds = [kind for kind, is_right in (("line", is_over_time), ("bar", is_short)) if is_right]
-    if sum(numbers) > 1:
+        return ("scatter", "line") if has_several_numbers else ()
+    kinds = []
+    if _is_over_time(answered, label):
+        kinds.append("line")
+    if _fits_bars(answered, numbers.index(True)):
+        kinds.append("bar")
+    if has_several_numbers:
         kinds.append("scatter")
     return tuple(kinds)
 
 
+def _first_of_texts(numbers: Sequence[bool]) -> int | None:
+    return next((index for index, is_number in enumerate(numbers) if not is_number), None)
+
+
+def _is_over_time(answered: Answered, column: int) -> bool:
+    """Return whether a column has years, months or days."""
+    values = [row[column] for row in answered.rows if row[column] is not None]
+    return len(values) > 1 and all(isinstance(value, str) and _TIME.fullmatch(value) for value in values)
+
+
+def _fits_bars(answered: Answered, column: int) -> bool:
+    """Return whether a column has few amounts, none of them negative or missing."""
+    amounts = [row[column] for row in answered.rows]
+    return len(amounts) <= MAX_BARS and all(isinstance(each, int | float) and each >= 0 for each in amounts)
+
+
 def _drawn(title: str, answered: Answered, numbers: Sequence[bool], kind: str) -> tuple[SafeString, Plot | None]:
+    """Draw the chart of a kind: bars, or a line or points to be plotted."""
     if kind not in KINDS:
         return SafeString(""), None
-    columns = answered.columns
-    label = next((index for index, is_number in enumerate(numbers) if not is_number), None)
-    value = numbers.index(True)
+    label, value = _first_of_texts(numbers), numbers.index(True)
     if kind == "bar" and label is not None:
-        amounts = [(row[label], row[value]) for row in answered.rows]
-        slices = [ChartSlice(str(name or ""), _real(amount), _written(amount)) for name, amount in amounts]
-        return charts.bar(title, f"{columns[value]}, {columns[label]}", slices, unit=columns[value]), None
+        return _bars(title, answered, label, value), None
     if kind == "line" and label is not None:
-        dated = [row for row in answered.rows if row[label] is not None and row[value] is not None]
-        points = sorted((str(row[label]), _real(row[value])) for row in dated)
-        if len(points) < 2:
-            return SafeString(""), None
-        heights = [height for _, height in points]
-        places = [float(place) for place in range(len(points))]
-        return SafeString(""), _plot("line", f"{title}: {columns[value]}", places, heights, points[0][0], points[-1][0])
-    other = numbers.index(True, value + 1)
-    pairs = sorted(
-        (_real(row[value]), _real(row[other]))
-        for row in answered.rows
-        if row[value] is not None and row[other] is not None
-    )
+        return SafeString(""), _line(title, answered, label, value)
+    return SafeString(""), _points(title, answered, kind, value, numbers.index(True, value + 1))
+
+
+def _bars(title: str, answered: Answered, label: int, value: int) -> SafeString:
+    columns = answered.columns
+    slices = [ChartSlice(str(row[label] or ""), _real(row[value]), _written(row[value])) for row in answered.rows]
+    return charts.bar(title, f"{columns[value]}, {columns[label]}", slices, unit=columns[value])
+
+
+def _line(title: str, answered: Answered, label: int, value: int) -> Plot | None:
+    """Plot amounts over time, at equal distances; None for fewer than two."""
+    dated = [row for row in answered.rows if row[label] is not None and row[value] is not None]
+    points = sorted((str(row[label]), _real(row[value])) for row in dated)
+    if len(points) < 2:
+        return None
+    places = [float(place) for place in range(len(points))]
+    heights = [height for _, height in points]
+    name = f"{title}: {answered.columns[value]}"
+    return _plot("line", name, places, heights, points[0][0], points[-1][0])
+
+
+def _points(title: str, answered: Answered, kind: str, across: int, up: int) -> Plot | None:
+    """Plot one column of numbers against another; None for fewer than two points."""
+    both = [row for row in answered.rows if row[across] is not None and row[up] is not None]
+    pairs = sorted((_real(row[across]), _real(row[up])) for row in both)
     if len(pairs) < 2:
-        return SafeString(""), None
-    name = f"{title}: {columns[other]} / {columns[value]}"
+        return None
+    name = f"{title}: {answered.columns[up]} / {answered.columns[across]}"
     ends = _written(pairs[0][0]), _written(pairs[-1][0])
-    return SafeString(""), _plot(kind, name, [x for x, _ in pairs], [y for _, y in pairs], *ends)
+    return _plot(kind, name, [x for x, _ in pairs], [y for _, y in pairs], *ends)
 
 
 def _plot(  # noqa: PLR0917 - a plot, in the order of its parts

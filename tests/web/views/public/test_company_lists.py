@@ -218,7 +218,7 @@ def test_every_list_is_a_file_for_spreadsheets(visitor, part, head, rows):
     assert len(lines) == rows + 1
     assert visitor.get(f"/companies/small/{part}.csv").content.count(b"\r\n") == 1
     assert f"/{part}.csv" not in visitor.get(f"/companies/small/{part}").content.decode()
-    assert visitor.get(f"/companies/nobody/{part}.csv").status_code == 404
+    assert visitor.get(f"/companies/unknown/{part}.csv").status_code == 404
 
 
 def test_the_file_of_proposals_has_the_chosen_state_and_the_delimiter_of_the_language(visitor):
