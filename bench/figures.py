@@ -261,11 +261,16 @@ class Walk:
         for section in main.iter("section"):
             shares = charts.get(section.get("id") or "", [])
             for row in section.iter("tr"):
-                said = re.match(r"([\d,]+) (?:others|with less than ([\d.]+)% each) ([\d.]+)%", text_of(row))
+                said = re.match(
+                    r"([\d,]+) (?:others?|other listed holders?|with less than ([\d.]+)% each) ([\d.]+)%", text_of(row)
+                )
                 if not said or not shares:
                     continue
                 number = int(said[1].replace(",", ""))
-                self.expect(path, f"share of {said[1]} others", said[3], percent(round(sum(shares[:number]), 6)))
+                rest = sum(shares[:number])
+                # A share of 0.01 % or more is written with two decimals where the chart shows ten holders and others.
+                is_rounded = "other listed" in said[0] and round(rest, 2)
+                self.expect(path, said[0], said[3], percent(round(rest, 2 if is_rounded else 6)))
                 if said[2]:
                     self.expect(path, said[0], said[1], written(sum(share < float(said[2]) for share in shares)))
                 shown += [number, said[3], said[2] or ""]
