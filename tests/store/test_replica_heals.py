@@ -97,6 +97,26 @@ def test_flipped_page_headers_are_noticed_by_a_read_and_the_file_is_replaced(nod
     assert reader.edition == COMPANIES
 
 
+def test_a_flipped_bit_of_an_item_is_not_shown_and_the_node_takes_the_document_again(node, reader, tmp_path):
+    path = tmp_path / "published.sqlite3"
+    before, former = shown(reader), node_copy.identity(path)
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE published_item_company SET item = substr(item, 1, 40) || x'00' || substr(item, 42)")
+        file.execute("UPDATE published_item_company SET item = CAST(item AS BLOB)")
+        file.commit()
+    with pytest.raises(faults.DamagedDocument):
+        shown(reader)
+    for _ in range(COMPANIES):
+        assert not node.catch_up(), "the edition stays"
+        reader.tick()
+        try:
+            assert shown(reader) == before
+            break
+        except faults.DamagedDocument:
+            continue
+    assert node_copy.identity(path) == former, "only what is damaged is written again"
+
+
 def test_a_flipped_bit_of_a_body_is_not_shown_and_the_node_takes_the_document_again(source, node, reader, tmp_path):
     path = tmp_path / "published.sqlite3"
     former = node_copy.identity(path)

@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 from urllib.parse import quote
 
+import msgspec
 import pytest
 
 from make.corruption import Page, checkpoint, damage, flip, pages
@@ -83,6 +84,50 @@ def test_flipped_bits_of_bodies_are_never_sent_and_count_at_once(tmp_path):
         assert counted(product, "muniment_scrub_damaged") == 0
         assert sent(data) == before
         assert product.output().count("mended: ") == BODIES
+
+
+def test_flipped_bits_of_items_are_never_sent_and_count_at_once(tmp_path):
+    data = demo_registry(tmp_path / "data")
+    lists = ["/api/v1/companies?pageSize=100", "/api/v1/people?pageSize=100", "/api/v1/frameworks"]
+    file = data / "muniment.sqlite3"
+    with closing(sqlite3.connect(file)) as opened:
+        stored = {
+            kind: opened.execute(f"SELECT item FROM published_item_{kind} ORDER BY position LIMIT 2").fetchall()
+            for kind in COLLECTIONS
+        }
+    with Product(data) as product:
+        product.wait_ready()
+        before = {path: msgspec.json.decode(product.get(path).body)["data"] for path in lists}
+        renew_pages(data)
+        checkpoint(file)
+        for rows in stored.values():
+            for (item,) in rows:
+                flip(file, item)
+    with Product(data) as product:  # which has kept no answers
+        product.wait_ready()
+        refused = set()
+
+        def is_whole(path):
+            answer = product.get(path)
+            if answer.status == 503:
+                assert int(answer.headers["retry-after"]) > 0
+                refused.add(path)
+                return False
+            assert answer.status == 200
+            assert msgspec.json.decode(answer.body)["data"] == before[path], "damage is never sent"
+            return True
+
+        for path in lists:
+            wait_until(lambda path=path: is_whole(path), within_s=30, what=f"{path} whole again")
+        assert refused == set(lists)
+        assert damaged_reads(product, "documents") >= 2 * len(lists)
+        wait_until(
+            lambda: counted(product, "muniment_scrub_mended") >= 2 * len(lists),
+            within_s=30,
+            what="the number mended",
+            every_s=1,
+        )
+        assert counted(product, "muniment_scrub_damaged") == 0
 
 
 @pytest.mark.proof

@@ -28,8 +28,8 @@ NUMBERS: Final = {"treasury_minor": "company", "team_size": "company", "company_
 """Columns by which documents are sorted and bounded, each with the only kind that has it."""
 
 
-SCHEMA_VERSION: Final = 11
-READABLE_SCHEMAS: Final = frozenset({10, SCHEMA_VERSION})
+SCHEMA_VERSION: Final = 12
+READABLE_SCHEMAS: Final = frozenset({10, 11, SCHEMA_VERSION})
 """Versions whose tables this version can read, so that it serves them until their documents are rendered again."""
 UNBUILT: Final = "unbuilt"
 """The epoch of a replica file that has not been filled yet."""

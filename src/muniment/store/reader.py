@@ -36,6 +36,7 @@ from muniment.store.database.erasure import latest
 from muniment.store.database.faults import DamagedDocument, damages_read, fault_of
 from muniment.store.database.node_copy import identity
 from muniment.store.database.reading import open_for_reading
+from muniment.store.items import item_at
 from muniment.store.lists import facets, scores
 from muniment.store.lists.facets import Counting, Documents, Facets, Suggestion
 from muniment.store.lists.finding import NOTHING, everything
@@ -571,8 +572,9 @@ class Reader(PublishedFile):
             chosen = selection("framework", query)
             guidance: JSONObject = {}
             if chosen.is_everything:
-                everything = "SELECT item, provenance FROM published_item_framework ORDER BY position"
-                rows = connection.execute(everything, ()).fetchall()
+                everything = "SELECT position, item, provenance FROM published_item_framework ORDER BY position"
+                stored = connection.execute(everything, ()).fetchall()
+                rows = [(item_at(connection, "framework", place, item), mark) for place, item, mark in stored]
             else:
                 found = self._positions.get(connection, chosen, state.versions["framework"])
                 step = 1 if chosen.order == "relevance" else -1
@@ -803,7 +805,8 @@ class Reader(PublishedFile):
         statement = f"SELECT item, provenance, position FROM published_item_{kind}"
         statement += " WHERE position < ? ORDER BY position DESC LIMIT ?"
         rows = connection.execute(statement, (below, size)).fetchall()
-        return [row[0] for row in rows], [row[1] for row in rows], rows[-1][2]
+        items = [item_at(connection, kind, position, item) for item, _, position in rows]
+        return items, [row[1] for row in rows], rows[-1][2]
 
     def _rank(self, connection: sqlite3.Connection, state: SnapshotState, kind: str, position: int) -> int:
         blocks = state.blocks[kind]

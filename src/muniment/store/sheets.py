@@ -10,6 +10,7 @@ from muniment.kernel.http.representations import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import with_picture_addresses
 from muniment.store.database.faults import damages_read
+from muniment.store.items import item_at
 
 if TYPE_CHECKING:
     from muniment.schema.objects import Schema
@@ -41,7 +42,7 @@ def rows(
     Return the rows of the documents at *positions*, in that order; none of a document that is not published any more.
 
     Raises:
-        DamagedDocument: one of them does not have its digest.
+        DamagedDocument: one of them does not have its digest, or its item not its checksum.
     """
     found = {}
     statement = (
@@ -53,7 +54,8 @@ def rows(
     for position, key, etag, body, item in connection.execute(statement, (kind, chosen)):
         if not isinstance(body, bytes) or digest(body) != etag:
             raise damages_read.document(kind, key)
-        members = {**_detail(kind, body), **msgspec.json.decode(with_picture_addresses(item, base_url))}
+        shown = item_at(connection, kind, position, item)
+        members = {**_detail(kind, body), **msgspec.json.decode(with_picture_addresses(shown, base_url))}
         found[position] = [value_of(members, column) for column in columns]
     return [found[position] for position in positions if position in found]
 

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from muniment.kernel.http.representations import digest
+from muniment.store.items import sealed
 from muniment.store.published_document import PublishedDocument, PublishedEntry
 from muniment.store.search import text_index
 from muniment.store.search.text_index import Columns, Replacements
@@ -149,7 +150,7 @@ class DocumentWriter:
                 self._leave(rows, kind, old.position)
             self._blocks.enter(kind, position)
         provenance = provenance_member(document)
-        rows.items.setdefault(kind, []).append((position, provenance, document.item))
+        rows.items.setdefault(kind, []).append((position, provenance, sealed(document.item)))
         facets = self._values.ids_of(kind, document.facets)
         self._put_facets(facets, position, old, moved=moved)
         columns = columns_of(document)

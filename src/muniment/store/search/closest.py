@@ -14,6 +14,7 @@ from muniment.kernel.texts import without_controls
 from muniment.schema.filters import Bounds, Chosen
 from muniment.schema.kinds import country_names
 from muniment.store import search_text
+from muniment.store.items import item_at
 from muniment.store.search.forgiving import SIMILAR
 from muniment.store.search.ranking import Plan, in_part, of_name
 from muniment.store.search.values import MAX_SHOWN, in_use, listed, meant, meant_by
@@ -294,7 +295,7 @@ def _named(connection: sqlite3.Connection, kind: str, position: int) -> tuple[st
         " WHERE d.kind = ? AND d.position = ?",
         (kind, position),
     ).fetchone()
-    return key, msgspec.json.decode(item, type=_Item)
+    return key, msgspec.json.decode(item_at(connection, kind, position, item), type=_Item)
 
 
 class _FormerName(msgspec.Struct):

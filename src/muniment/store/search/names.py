@@ -8,6 +8,7 @@ import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.store import search_text
+from muniment.store.items import item_at
 from muniment.store.search import beginnings
 from muniment.store.search.closest import nearest_keys
 from muniment.store.search.ranking import of_name
@@ -77,8 +78,12 @@ class _Called(msgspec.Struct, rename="camel"):
 
 def _rows(connection: sqlite3.Connection, kind: str, condition: str, values: tuple[object, ...]) -> list[Named]:
     statement = (
-        f"SELECT d.key, i.item FROM published_document d JOIN published_item_{kind} i ON i.position = d.position"
+        "SELECT d.key, i.position, i.item FROM published_document d"
+        f" JOIN published_item_{kind} i ON i.position = d.position"
     )
     rows = connection.execute(f"{statement} WHERE {condition}", values).fetchall()
-    items = ((key, msgspec.json.decode(item, type=_Called)) for key, item in rows)
+    items = (
+        (key, msgspec.json.decode(item_at(connection, kind, position, item), type=_Called))
+        for key, position, item in rows
+    )
     return [Named(key, item.name or item.framework_name) for key, item in items]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from muniment.kernel.http.representations import digest
+from muniment.store.items import sealed
 from muniment.store.published import SCHEMA_VERSION
 from muniment.store.published_document import KINDS, PublishedDocument
 from muniment.store.search.text_index import Columns
@@ -104,7 +105,7 @@ def _item_faults(connection: sqlite3.Connection, document: PublishedDocument) ->
     row = connection.execute(
         f"SELECT item, provenance FROM published_item_{document.kind} WHERE position = ?", (document.position,)
     ).fetchone()
-    return [] if row == (document.item, provenance_member(document)) else ["item"]
+    return [] if row == (sealed(document.item), provenance_member(document)) else ["item"]
 
 
 def _has_filters(connection: sqlite3.Connection, document: PublishedDocument, facets: list[int]) -> bool:
