@@ -126,7 +126,7 @@ def _documents(kind: str) -> list[dict[str, Any]]:
         if connection.vendor == "sqlite":
             cursor.execute(
                 "SELECT key, position, body, provenance,"
-                f" (SELECT item FROM published_item_{kind} i WHERE i.position = d.position)"
+                f" (SELECT substr(item, 2, length(item) - 5) FROM published_item_{kind} i WHERE i.position = d.position)"
                 " FROM published_document d WHERE kind = %s",
                 [kind],
             )
