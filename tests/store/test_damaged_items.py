@@ -77,6 +77,17 @@ def test_each_damage_is_found(path, reader, damage):
     assert damages_read.take_documents() == [ALPHA]
 
 
+def test_an_item_that_has_become_text_is_read_if_it_is_whole(path, reader):
+    """A flipped bit of a row's header can make it text, and so can a person with an editor."""
+    before = reader.companies(companies_by()).items
+    run(path, "UPDATE published_item_company SET item = CAST(item AS TEXT)")
+    assert reader.companies(companies_by()).items == before
+    run(path, "UPDATE published_item_company SET item = replace(item, 'alpha', 'omega') WHERE position = 1")
+    with pytest.raises(DamagedDocument):
+        reader.companies(companies_by())
+    assert damages_read.take_documents() == [ALPHA]
+
+
 def test_frameworks_are_compared(path, reader):
     assert reader.frameworks().body
     run(path, f"UPDATE published_item_framework SET item = CAST({DAMAGES['a bit of the item']} AS BLOB)")

@@ -36,7 +36,7 @@ from muniment.store.database.erasure import latest
 from muniment.store.database.faults import DamagedDocument, damages_read, fault_of
 from muniment.store.database.node_copy import identity
 from muniment.store.database.reading import open_for_reading
-from muniment.store.items import item_at
+from muniment.store.items import ITEM, item_at
 from muniment.store.lists import facets, scores
 from muniment.store.lists.facets import Counting, Documents, Facets, Suggestion
 from muniment.store.lists.finding import NOTHING, everything
@@ -572,7 +572,7 @@ class Reader(PublishedFile):
             chosen = selection("framework", query)
             guidance: JSONObject = {}
             if chosen.is_everything:
-                everything = "SELECT position, item, provenance FROM published_item_framework ORDER BY position"
+                everything = f"SELECT position, {ITEM}, provenance FROM published_item_framework ORDER BY position"
                 stored = connection.execute(everything, ()).fetchall()
                 rows = [(item_at(connection, "framework", place, item), mark) for place, item, mark in stored]
             else:
@@ -802,7 +802,7 @@ class Reader(PublishedFile):
                 (kind, below, skip),
             ).fetchone()
             below = first + 1
-        statement = f"SELECT item, provenance, position FROM published_item_{kind}"
+        statement = f"SELECT {ITEM}, provenance, position FROM published_item_{kind}"
         statement += " WHERE position < ? ORDER BY position DESC LIMIT ?"
         rows = connection.execute(statement, (below, size)).fetchall()
         items = [item_at(connection, kind, position, item) for item, _, position in rows]

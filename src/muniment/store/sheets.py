@@ -10,7 +10,7 @@ from muniment.kernel.http.representations import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import with_picture_addresses
 from muniment.store.database.faults import damages_read
-from muniment.store.items import item_at
+from muniment.store.items import ITEM, item_at
 
 if TYPE_CHECKING:
     from muniment.schema.objects import Schema
@@ -46,7 +46,7 @@ def rows(
     """
     found = {}
     statement = (
-        "SELECT d.position, d.key, d.etag, d.body, i.item FROM published_document AS d"
+        f"SELECT d.position, d.key, d.etag, d.body, {ITEM} FROM published_document AS d"
         f" JOIN published_item_{kind} AS i ON i.position = d.position"
         " WHERE d.kind = ? AND d.position IN (SELECT value FROM json_each(?))"
     )

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from muniment.store.items import item_at
+from muniment.store.items import ITEM, item_at
 from muniment.store.published import ChangeRow, change_rows
 from muniment.store.reader import PublishedFile
 
@@ -87,23 +87,23 @@ def placed(source: PublishedFile) -> Placed:
 
 def _highlights(connection: sqlite3.Connection, today: str, limit: int) -> Highlights:
     raising = connection.execute(
-        f"SELECT i.position, i.item {_OF_VALUE} AND v.name = 'raising' AND v.value = 'true'"
+        f"SELECT i.position, {ITEM} {_OF_VALUE} AND v.name = 'raising' AND v.value = 'true'"
         " ORDER BY f.position DESC LIMIT ?",
         (limit,),
     )
     voting = connection.execute(
-        f"SELECT v.value, i.position, i.item {_OF_VALUE} AND v.name = '{VOTES_END}' AND v.value >= ?"
+        f"SELECT v.value, i.position, {ITEM} {_OF_VALUE} AND v.name = '{VOTES_END}' AND v.value >= ?"
         " ORDER BY v.value, f.position DESC LIMIT ?",
         (today, limit),
     )
     largest = connection.execute(
-        "SELECT i.position, i.item FROM (SELECT position, treasury_minor FROM published_document"
+        f"SELECT i.position, {ITEM} FROM (SELECT position, treasury_minor FROM published_document"
         " WHERE kind = 'company' AND treasury_minor > 0 ORDER BY treasury_minor DESC, position DESC LIMIT ?) AS d"
         " JOIN published_item_company AS i ON i.position = d.position ORDER BY d.treasury_minor DESC, d.position DESC",
         (limit,),
     )
     frameworks = connection.execute(
-        "SELECT position, item FROM published_item_framework ORDER BY position LIMIT ?", (limit,)
+        f"SELECT position, {ITEM} FROM published_item_framework ORDER BY position LIMIT ?", (limit,)
     )
     # An index of those with a treasury alone: 0.3 ms for 12,000 of them.
     (treasuries,) = connection.execute(
@@ -138,7 +138,7 @@ def _updated(connection: sqlite3.Connection, limit: int) -> list[Updated]:
 def _items(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, bytes]:
     marks = ", ".join("?" * len(keys))
     statement = (
-        "SELECT d.key, i.position, i.item FROM published_document AS d"
+        f"SELECT d.key, i.position, {ITEM} FROM published_document AS d"
         " JOIN published_item_company AS i ON i.position = d.position"
         f" WHERE d.kind = 'company' AND d.key IN ({marks})"
     )

@@ -11,7 +11,7 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from muniment.store.cache import size_of
-from muniment.store.items import item_at
+from muniment.store.items import ITEM, item_at
 from muniment.store.lists.finding import Matches, find, find_start, sort_key
 from muniment.store.queries import Mark, Selection
 
@@ -126,7 +126,7 @@ def _falling(value: Any, position: int) -> tuple[bool, Any, int]:
 def items_at(connection: sqlite3.Connection, kind: str, positions: Sequence[int]) -> tuple[list[bytes], list[str]]:
     """Return the items of a page and their provenance, in the order of *positions*."""
     marks = ",".join("?" * len(positions))
-    statement = f"SELECT position, item, provenance FROM published_item_{kind} WHERE position IN ({marks})"
+    statement = f"SELECT position, {ITEM}, provenance FROM published_item_{kind} WHERE position IN ({marks})"
     rows = connection.execute(statement, positions).fetchall()
     found = {position: (item_at(connection, kind, position, item), mark) for position, item, mark in rows}
     return [found[position][0] for position in positions], [found[position][1] for position in positions]

@@ -12,7 +12,7 @@ import msgspec
 
 from muniment.kernel.json import JSONObject
 from muniment.schema.company_parts import SCORE
-from muniment.store.items import item_at
+from muniment.store.items import ITEM, item_at
 
 FACET: Final = "score."
 """Begins the name under which companies are found by their score of a framework; no filter begins so."""
@@ -67,7 +67,7 @@ def count(connection: sqlite3.Connection, framework_id: str, *, above: str = "")
 def ranked(connection: sqlite3.Connection, framework_id: str, start: int, size: int) -> list[Ranked]:
     """Return *size* companies from place *start*, counted from 0: by score, then the newest listing first."""
     rows = connection.execute(
-        "SELECT v.value, i.position, i.item FROM published_value AS v JOIN published_facet AS f ON f.value_id = v.id"
+        f"SELECT v.value, i.position, {ITEM} FROM published_value AS v JOIN published_facet AS f ON f.value_id = v.id"
         " JOIN published_item_company AS i ON i.position = f.position WHERE v.kind = 'company' AND v.name = ?"
         " ORDER BY v.value DESC, f.position DESC LIMIT ? OFFSET ?",
         (FACET + framework_id, size, start),

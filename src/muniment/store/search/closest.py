@@ -14,7 +14,7 @@ from muniment.kernel.texts import without_controls
 from muniment.schema.filters import Bounds, Chosen
 from muniment.schema.kinds import country_names
 from muniment.store import search_text
-from muniment.store.items import item_at
+from muniment.store.items import ITEM, item_at
 from muniment.store.search.forgiving import SIMILAR
 from muniment.store.search.ranking import Plan, in_part, of_name
 from muniment.store.search.values import MAX_SHOWN, in_use, listed, meant, meant_by
@@ -291,7 +291,7 @@ def _shown(text: str) -> str:
 def _named(connection: sqlite3.Connection, kind: str, position: int) -> tuple[str, "_Item"]:
     """Return the key of a document, and its names."""
     (key, item) = connection.execute(
-        f"SELECT d.key, i.item FROM published_document d JOIN published_item_{kind} i ON i.position = d.position"
+        f"SELECT d.key, {ITEM} FROM published_document d JOIN published_item_{kind} i ON i.position = d.position"
         " WHERE d.kind = ? AND d.position = ?",
         (kind, position),
     ).fetchone()

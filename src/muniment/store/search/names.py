@@ -8,7 +8,7 @@ import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.store import search_text
-from muniment.store.items import item_at
+from muniment.store.items import ITEM, item_at
 from muniment.store.search import beginnings
 from muniment.store.search.closest import nearest_keys
 from muniment.store.search.ranking import of_name
@@ -78,7 +78,7 @@ class _Called(msgspec.Struct, rename="camel"):
 
 def _rows(connection: sqlite3.Connection, kind: str, condition: str, values: tuple[object, ...]) -> list[Named]:
     statement = (
-        "SELECT d.key, i.position, i.item FROM published_document d"
+        f"SELECT d.key, i.position, {ITEM} FROM published_document d"
         f" JOIN published_item_{kind} i ON i.position = d.position"
     )
     rows = connection.execute(f"{statement} WHERE {condition}", values).fetchall()

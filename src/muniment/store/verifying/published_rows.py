@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from muniment.kernel.http.representations import digest
-from muniment.store.items import sealed
+from muniment.store.items import ITEM, sealed
 from muniment.store.published import SCHEMA_VERSION
 from muniment.store.published_document import KINDS, PublishedDocument
 from muniment.store.search.text_index import Columns
@@ -103,7 +103,7 @@ def _is_consistent(connection: sqlite3.Connection, stored: dict[str, Any], facet
 
 def _item_faults(connection: sqlite3.Connection, document: PublishedDocument) -> list[str]:
     row = connection.execute(
-        f"SELECT item, provenance FROM published_item_{document.kind} WHERE position = ?", (document.position,)
+        f"SELECT {ITEM}, provenance FROM published_item_{document.kind} WHERE position = ?", (document.position,)
     ).fetchone()
     return [] if row == (sealed(document.item), provenance_member(document)) else ["item"]
 
