@@ -125,9 +125,9 @@ def _documents(kind: str) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(
-                "SELECT key, position, body, provenance,"
-                f" (SELECT substr(item, 2, length(item) - 5) FROM published_item_{kind} i WHERE i.position = d.position)"
-                " FROM published_document d WHERE kind = %s",
+                "SELECT key, d.position, body, d.provenance, substr(item, 2, length(item) - 5)"
+                f" FROM published_document d LEFT JOIN published_item_{kind} i ON i.position = d.position"
+                " WHERE kind = %s",
                 [kind],
             )
             names = ("key", "position", "body", "provenance", "item")

@@ -10,9 +10,10 @@ from make.published import Publisher, company, framework
 from make.queries import companies_by
 from muniment.store.database import faults
 from muniment.store.database.faults import DamagedDocument, damages_read
-from muniment.store.items import item_at, sealed
+from muniment.store.items import item_at
 from muniment.store.lists.highlights import highlights
 from muniment.store.reader import Reader
+from muniment.store.writing import with_checksum
 
 ALPHA = ("company", "alpha")
 READS = {
@@ -99,7 +100,7 @@ def test_frameworks_are_compared(path, reader):
 def test_each_single_flipped_bit_is_found():
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE published_document (kind, key, position)")
-        whole = sealed(b'{"id":"alpha"}')
+        whole = with_checksum(b'{"id":"alpha"}')
         assert item_at(connection, "company", 1, whole) == b'{"id":"alpha"}'
         for bit in range(8 * len(whole)):
             flipped = bytearray(whole)

@@ -1,4 +1,4 @@
-"""The items of lists as they are stored: each with a checksum, with which it is compared whenever it is read."""
+"""Read the items of lists, each compared with the checksum that it was written with (`writing.with_checksum`)."""
 
 import sqlite3
 from typing import Final
@@ -8,18 +8,10 @@ from muniment.store.database.faults import DamagedDocument, damages_read
 
 ITEM: Final = "CAST(item AS BLOB)"
 """The column, as statements read it: a checksum is no UTF-8, so an item that has become text could not be read."""
-_SEALED: Final = b"\x01"
-"""Begins an item with a checksum. It differs in several bits from the first one of JSON."""
-_UNSEALED: Final = b'{"'
-"""Begins an item of the versions 10 and 11 of the tables, which had no checksums."""
+_WITHOUT_CHECKSUM: Final = b'{"'
+"""Begins an item of the versions 10 and 11 of the tables."""
 _WHOLE: Final = 0x2144DF1C
 """The CRC-32 of any bytes that their own CRC-32 follows: one call compares them, without a copy."""
-
-
-def sealed(item: bytes) -> bytes:
-    """Return *item* as it is stored."""
-    marked = _SEALED + item
-    return marked + crc32(marked).to_bytes(4, "little")
 
 
 def item_at(connection: sqlite3.Connection, kind: str, position: int, stored: object) -> bytes:
@@ -34,7 +26,7 @@ def item_at(connection: sqlite3.Connection, kind: str, position: int, stored: ob
     if isinstance(stored, bytes):
         if crc32(stored) == _WHOLE:
             return stored[1:-4]
-        if stored.startswith(_UNSEALED):
+        if stored.startswith(_WITHOUT_CHECKSUM):
             return stored
     raise _damaged(connection, kind, position)
 

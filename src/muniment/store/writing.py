@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeVar
+from zlib import crc32
 
 import msgspec
 
 from muniment.kernel.http.representations import digest
-from muniment.store.items import sealed
 from muniment.store.published_document import PublishedDocument, PublishedEntry
 from muniment.store.search import text_index
 from muniment.store.search.text_index import Columns, Replacements
@@ -36,6 +36,8 @@ _INSERT: Final = (
     f"INSERT INTO published_document ({', '.join(_COLUMNS)}, kind, key) VALUES ({', '.join('?' * len(_COLUMNS))}, ?, ?)"
 )
 
+_WITH_CHECKSUM: Final = b"\x01"
+"""Differs in several bits from the first byte of JSON, which begins items of former versions: they have no checksum."""
 BLOCK_SPLIT: Final = 2_000
 """A block with more items is split in two."""
 END: Final = 1 << 63
@@ -66,6 +68,12 @@ def columns_of(document: PublishedDocument) -> Columns:
 def provenance_member(document: PublishedDocument) -> str:
     """Return a document's key and mark as a member of a JSON object; empty without a mark."""
     return msgspec.json.encode({document.key: document.provenance})[1:-1].decode() if document.provenance else ""
+
+
+def with_checksum(item: bytes) -> bytes:
+    """Return an item of lists as it is stored: a mark that no JSON begins with, the item, and the CRC-32 of both."""
+    marked = _WITH_CHECKSUM + item
+    return marked + crc32(marked).to_bytes(4, "little")
 
 
 def grouped(given: Iterable[_Named]) -> Iterator[list[_Named]]:
@@ -150,7 +158,7 @@ class DocumentWriter:
                 self._leave(rows, kind, old.position)
             self._blocks.enter(kind, position)
         provenance = provenance_member(document)
-        rows.items.setdefault(kind, []).append((position, provenance, sealed(document.item)))
+        rows.items.setdefault(kind, []).append((position, provenance, with_checksum(document.item)))
         facets = self._values.ids_of(kind, document.facets)
         self._put_facets(facets, position, old, moved=moved)
         columns = columns_of(document)

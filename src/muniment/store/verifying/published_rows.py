@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from muniment.kernel.http.representations import digest
-from muniment.store.items import ITEM, sealed
+from muniment.store.items import ITEM
 from muniment.store.published import SCHEMA_VERSION
 from muniment.store.published_document import KINDS, PublishedDocument
 from muniment.store.search.text_index import Columns
 from muniment.store.search_text import fold
-from muniment.store.writing import columns_of, provenance_member
+from muniment.store.writing import columns_of, provenance_member, with_checksum
 
 if TYPE_CHECKING:
     import psycopg
@@ -105,7 +105,7 @@ def _item_faults(connection: sqlite3.Connection, document: PublishedDocument) ->
     row = connection.execute(
         f"SELECT {ITEM}, provenance FROM published_item_{document.kind} WHERE position = ?", (document.position,)
     ).fetchone()
-    return [] if row == (sealed(document.item), provenance_member(document)) else ["item"]
+    return [] if row == (with_checksum(document.item), provenance_member(document)) else ["item"]
 
 
 def _has_filters(connection: sqlite3.Connection, document: PublishedDocument, facets: list[int]) -> bool:
