@@ -28,6 +28,9 @@ NUMBER: Final = re.compile(r"\d(?:[\d,.]*\d)?")
 SEED: Final = 41
 LARGEST: Final = 12
 """Pages of each kind that are walked whatever the draw: those with the most rows."""
+DRAWN_PEOPLE: Final = 24
+DRAWN_ORGANIZATIONS: Final = 35
+"""Nodes of the picture of a network."""
 SVG: Final = "{http://www.w3.org/2000/svg}"
 SKIPPED: Final = frozenset({"script", "style", f"{SVG}svg", "code"})
 _MONTHS: Final = (
@@ -372,7 +375,14 @@ class Walk:
             shown = " of ".join(said.groups()) if said else ""
             self.expect(path, "people with ties", shown, f"{tied:,} of {members:,}")
         others = [self.registry.get(f"/people/{quote(each)}") for each in self.registry.held.get(slug, ())]
-        drawn = [min(tied, 24), 35]  # the picture has no more people and organizations than these
+        places = {each["company"]["slug"] for other in others for each in other["data"]["positions"]} - {slug}
+        # The picture has no more people and organizations than these; of more people, it chooses.
+        drawn = [min(tied, DRAWN_PEOPLE), min(len(places), DRAWN_ORGANIZATIONS)]
+        caption = re.search(
+            r"the organization, ([\d,]+) of its people, and ([\d,]+) other organizations", text_of(main)
+        )
+        if caption and tied <= DRAWN_PEOPLE:
+            self.expect(path, "organizations in the picture", caption[2], written(drawn[1]))
         return [
             bundle,
             others,
@@ -396,7 +406,7 @@ class Walk:
         for tile in tiles_of(main):
             label = text_in(tile, "dt").casefold().removesuffix("s")
             self.expect(path, label, text_in(tile, "dd"), written(total[label]))
-        for count in re.findall(r"and ([\d,]+) more positions?", text_of(main)):
+        for count in re.findall(r"· ([\d,]+) more positions?", text_of(main)):
             self.expect(path, "more positions", count, written(len(positions) - 1))
         for count in re.findall(r"Show all ([\d,]+) positions", text_of(main)):
             self.expect(path, "all positions", count, written(len(positions)))

@@ -6,7 +6,7 @@ changes nothing: it reports what is missing, untranslated or has other placehold
 anything.
 
 Texts are the constants of gettext functions, of the translation tags of templates, and those that the code shows
-through a variable: labels and help of the schema's fields, and help of settings.
+through a variable: labels, help and suggested values of the schema's fields, and help of settings.
 """
 
 import argparse
@@ -110,8 +110,8 @@ def _through_variables(path: Path) -> Iterator[Message]:
 
 
 def _choices() -> Iterator[Message]:
-    """Yield the values of choices as forms show them."""
-    from muniment.schema.kinds import Choice
+    """Yield the values of choices as forms show them, and those that fields suggest as pages show them."""
+    from muniment.schema.kinds import Choice, Text
     from muniment.schema.objects import registry_schema
 
     def walk(value: Any, seen: set[int]) -> Iterator[Message]:
@@ -120,6 +120,8 @@ def _choices() -> Iterator[Message]:
         seen.add(id(value))
         if isinstance(value, Choice):
             yield from (Message(each.capitalize()) for each in value.values if each.islower())
+        if isinstance(value, Text):
+            yield from (Message(each, context="value") for each in value.suggest)
         for each in _parts(value):
             yield from walk(each, seen)
 

@@ -1,8 +1,12 @@
 """What companies are found by besides their names and texts."""
 
 import pytest
+from django.conf import settings
 
-from muniment.registry.publishing.rendering import search_texts_of_company
+from make.registry import owner, published
+from muniment.registry.models import Company
+from muniment.registry.publishing.documents import company_views
+from muniment.registry.publishing.rendering import company_document, search_texts_of_company
 from muniment.store.search_text import SITE
 
 ADDRESS = "0x00000000000000000000000000000000000A11CE"
@@ -46,3 +50,14 @@ def test_a_state_is_found_by_its_code_and_its_name_and_its_address_by_the_countr
     address = {"city": "Fellbridge", "state": "ca", "zip": "94105"}
     place = search_texts_of_company({**ROW, "address": [address]}, (), ()).place
     assert place.split("\n") == ["Fellbridge", "ca", "94105", "United States", "California", "CA"]
+
+
+@pytest.mark.django_db
+def test_a_company_is_found_by_the_wallet_of_a_holder_and_by_the_number_and_the_title_of_a_proposal():
+    me = owner()
+    proposals = [{"id": "QIP-14", "title": "Mend the quay", "status": "passed"}]
+    slug = published(me, capTable=[{"address": ADDRESS, "percentage": 1}], proposals=proposals).slug
+    key = Company.objects.get(slug=slug).pk
+    document = company_document(company_views([key])[key], settings.SCHEMA)
+    assert {SITE + ADDRESS.lower(), SITE + "qip14"} <= set(document.search.keys)
+    assert "Mend the quay" in document.texts[2]

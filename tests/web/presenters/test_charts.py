@@ -42,6 +42,13 @@ def test_a_bar_is_as_long_as_its_share_of_the_largest():
     assert re.findall(r'class="tint0"[^>]* width="([\d.]+)"', drawn) == ["100.00", "25.00"]
 
 
+@pytest.mark.parametrize(("largest", "bars"), [(20, 3), (21, 0)])
+def test_an_amount_that_would_flatten_all_others_is_shown_without_bars(largest, bars):
+    drawn = charts.bar("Treasuries", "", [ChartSlice("a", largest), ChartSlice("b", 1), ChartSlice("c", 1)])
+    assert drawn.count('class="tint0"') == bars
+    assert [label in drawn for label in ("<bdi>a<", "<bdi>b<", "<bdi>c<")] == [True] * 3
+
+
 def test_each_bar_has_its_name_and_number_as_text():
     figure = ET.fromstring(charts.bar("Pools", "Members lead.", POOLS))
     assert (figure.find("figcaption").text, figure.find("table/caption").text) == ("Members lead.", "Pools")

@@ -4,7 +4,15 @@ import re
 
 import pytest
 
-from muniment.web.presenters.company import company_facts, company_tiles, links_of, shares, votes_over_time
+from muniment.schema.objects import registry_schema
+from muniment.web.presenters.company import (
+    company_facts,
+    company_tiles,
+    further_fields,
+    links_of,
+    shares,
+    votes_over_time,
+)
 from muniment.web.views.public.registry import profile_of_company
 
 AT = "2026-01-31T09:30:00.000000Z"
@@ -145,3 +153,19 @@ def test_a_second_website_is_named_by_the_type_and_shown_where_it_is_another():
     assert [link["label"] for link in links_of({**both, "type": "DAO"})] == ["Website", "DAO website"]
     assert [link["label"] for link in links_of({**both, "type": "government"})] == ["Website", "Further website"]
     assert len(links_of({**both, "dao_website": "https://harbour.example/", "type": "DAO"})) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "address"),
+    [
+        ("https://source.example/a", "source.example/a", "https://source.example/a"),
+        (["https://source.example/a"], "source.example/a", "https://source.example/a"),
+        ("eips", "eips", ""),
+        (["eips"], "eips", ""),
+        (["https://a.example", "eips"], "https://a.example, eips", ""),
+        ("javascript:alert(1)", "javascript:alert(1)", ""),
+    ],
+)
+def test_an_additional_member_that_is_a_web_address_leads_there(value, shown, address):
+    (fact,) = further_fields({"sources": value}, registry_schema("USD").company)
+    assert (fact["label"], fact["value"], fact["address"]) == ("Sources", shown, address)

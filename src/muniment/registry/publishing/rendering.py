@@ -220,12 +220,13 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
             **_open_votes(view),
             **_score_facets(view.assessments),
         },
-        texts=(label_of(row, sites), row["description"], row["body"]),
+        texts=(label_of(row, sites), row["description"], "\n".join([row["body"] or "", *_titles(view.proposals)])),
         search=search_texts_of_company(
             row,
             sites,
             ((place.person_slug, place.person_name, place.title) for place in view.positions),
             schema.company,
+            listed=_numbers_and_addresses(view),
         ),
         treasury_minor=_counted_treasury(row),
         team_size=company.get("teamSize"),
@@ -366,6 +367,8 @@ MAX_PEOPLE: Final = 300
 """Names and titles of one company, the first ones; each person is found under people."""
 MAX_IDENTIFIERS: Final = 50
 MAX_ON_CHAIN: Final = 200
+MAX_PROPOSALS: Final = 2_000
+MAX_HOLDERS: Final = 10_000
 _IDENTIFIER: Final = re.compile(r"(?=[^\s]*\d)[\w.:/#-]{5,100}")
 """One word with a digit: an LEI, a registration number, an on-chain address."""
 _ON_CHAIN: Final = re.compile(r"(?<![0-9A-Za-z])0x[0-9a-fA-F]{40}(?![0-9A-Za-z])")
@@ -390,11 +393,37 @@ def label_of(row: JSONMapping, sites: Iterable[str]) -> str:
     return " ".join(dict.fromkeys(word for word in words if word))
 
 
+class _PartRow(msgspec.Struct):
+    """A proposal or a holder, as far as it is found by: a row of thousands is not decoded whole."""
+
+    id: Any = None
+    title: Any = None
+    address: Any = None
+
+
+_decode_row = msgspec.json.Decoder(_PartRow).decode
+
+
+def _titles(proposals: Iterable[msgspec.Raw]) -> list[str]:
+    rows = map(_decode_row, islice(proposals, MAX_PROPOSALS))
+    return [row.title for row in rows if isinstance(row.title, str)]
+
+
+def _numbers_and_addresses(view: CompanyView) -> list[str]:
+    """Return by what single proposals and holders are found: the former by their number, the latter by their wallet."""
+    proposals = map(_decode_row, islice(view.proposals, MAX_PROPOSALS))
+    holders = map(_decode_row, islice(view.cap_table, MAX_HOLDERS))
+    named = [*(row.id for row in proposals), *(row.address for row in holders)]
+    return [text for text in named if isinstance(text, str)]
+
+
 def search_texts_of_company(
     row: JSONMapping,
     sites: Iterable[str],
     people: Iterable[tuple[str, str, str | None]],
     record: Record = _BARE,
+    *,
+    listed: Iterable[str] = (),
 ) -> SearchTexts:
     """
     Return a company's search texts.
@@ -402,6 +431,7 @@ def search_texts_of_company(
     Args:
         sites: its domains and handles.
         people: for each position, the person's slug, name and title. Only listed people are found by their names.
+        listed: the numbers of its proposals and the addresses of its holders.
     """
     retired = record.retired(row)
     extra = {name: value for name, value in (row["extra"] or {}).items() if name not in retired}
@@ -416,7 +446,7 @@ def search_texts_of_company(
         if title:
             names_and_titles[title] = None
     return SearchTexts(
-        keys=(*marked(SYMBOL, [row["symbol"]]), *marked(SITE, [*sites, *identifiers, *on_chain])),
+        keys=(*marked(SYMBOL, [row["symbol"]]), *marked(SITE, [*sites, *identifiers, *on_chain, *listed])),
         themes="\n".join(theme for theme in themes if theme),
         place="\n".join(dict.fromkeys(_places(row["address"]))),
         people="\n".join(islice(names_and_titles, MAX_PEOPLE)),

@@ -234,10 +234,27 @@ _TEAM: Final = 300
 """People of a team that are looked at, as many as are indexed."""
 
 
+class Reason(NamedTuple):
+    """By what a result is found: the word for it, and what it says; both are empty where nothing tells."""
+
+    of: str = ""
+    value: str = ""
+
+    def __str__(self) -> str:
+        if self.of in {"name", *_TEXTS} or not self.value:
+            return self.of
+        return f"{self.of}: {self.value}" if self.of == "text" else f"{self.of} {self.value}"
+
+
 def why(reader: Reader, q: str, found: Everything) -> list[str]:
     """Return by what each result was found, in a few words; empty where nothing tells."""
+    return list(map(str, reasons(reader, q, found)))
+
+
+def reasons(reader: Reader, q: str, found: Everything) -> list[Reason]:
+    """Return by what each result was found; the whole documents of the first ones are read where lists do not tell."""
     said = [by_item(q, each.item) for each in found.results]
-    silent = [place for place, each in enumerate(said) if not each][:MAX_EXPLAINED]
+    silent = [place for place, each in enumerate(said) if not each.of][:MAX_EXPLAINED]
     names = [(found.results[place].kind, found.results[place].key) for place in silent]
     known = reader.documents(names)
     for place, name in zip(silent, names, strict=True):
@@ -246,51 +263,48 @@ def why(reader: Reader, q: str, found: Everything) -> list[str]:
     return said
 
 
-def by_item(q: str, item: JSONObject) -> str:
-    """Return by what *q* names or describes the *item* of a list; empty if its list item does not say."""
+def by_item(q: str, item: JSONObject) -> Reason:
+    """Return by what *q* names or describes the *item* of a list, if its list item says so."""
     key, words = search_text.key_of_query(q), pieces(q)
-    return _of_key(key, item) or next(
-        (_said(name, value) for name, value in _described(item) if has_words(value, words)), ""
-    )
+    for name, value in _identifying(item) if key else ():
+        if search_text.squeeze(value) == key:
+            return _reason(name, value)
+    for name, value in _described(item):
+        if has_words(value, words):
+            return _reason(name, value)
+    return Reason()
 
 
-def by_document(q: str, data: JSONObject) -> str:
-    """Return by what *q* describes a whole document: a person of the team, a company of a person, or its texts."""
+def by_document(q: str, data: JSONObject) -> Reason:
+    """Return by what *q* describes a whole document: a row of its parts, a company of a person, or its texts."""
     words, key = pieces(q), search_text.key_of_query(q)
+    for name, value in _numbered(data) if key else ():
+        if search_text.squeeze(value) == key:
+            return _reason(name, value)
     for name, value in _named_in(data):
         if has_words(value, words):
-            return _said(name, value)
+            return _reason(name, value)
     company = data.get("company") or {}
     texts = _strings(company if "positions" in data else data)
     held = next((text for text in texts if has_words(text, words) or (key and key in search_text.squeeze(text))), None)
-    return "" if held is None else _line_of(held, words, key)
+    return Reason() if held is None else Reason("text", _line_of(held, words, key))
 
 
 def _line_of(text: str, words: list[str], key: str) -> str:
-    """Return the line of a text that says what was searched for, cut around it; the word "text" if no line does."""
+    """Return the line of a text that says what was searched for, cut around it; nothing if no line does."""
     for line in text.splitlines() if len(text) <= _SEARCHED else ():
         if has_words(line, words) or (key and key in search_text.squeeze(line)):
             shown = " ".join(without_controls(line).split())
             start = max(0, min(len(shown) - MAX_LINE, shown.casefold().find(words[0]) - MAX_LINE // 3 if words else 0))
             cut = shown[start : start + MAX_LINE]
-            return f"text: {'…' if start else ''}{cut}{'…' if start + MAX_LINE < len(shown) else ''}"
-    return "text"
+            return f"{'…' if start else ''}{cut}{'…' if start + MAX_LINE < len(shown) else ''}"
+    return ""
 
 
 def has_words(text: str, words: list[str]) -> bool:
     """Return whether *text* has all *words*, the last one also as a beginning."""
     held = set(pieces(text))
     return bool(words) and held.issuperset(words[:-1]) and any(each.startswith(words[-1]) for each in held)
-
-
-def _of_key(key: str, item: JSONObject) -> str:
-    """Return which of the values that name *item* alone is *key*."""
-    if not key:
-        return ""
-    for name, value in _identifying(item):
-        if search_text.squeeze(value) == key:
-            return _said(name, value) if name != "name" else name
-    return ""
 
 
 def _identifying(item: JSONObject) -> Iterator[tuple[str, str]]:
@@ -323,12 +337,21 @@ def _named_in(data: JSONObject) -> Iterator[tuple[str, str]]:
         who: JSONMapping = row.get("person") or row.get("company") or {}
         named = ", ".join(filter(None, (who.get("name"), row.get("title"))))
         yield "person" if "person" in row else "position", named
+    for row in data.get("proposals") or ():
+        yield "proposal", str(row.get("title") or "")
 
 
-def _said(name: str, value: str) -> str:
-    if name in {"name", *_TEXTS}:
-        return name
-    return f"{name} {without_controls(value)[:MAX_VALUE_CHARACTERS]}"
+def _numbered(data: JSONObject) -> Iterator[tuple[str, str]]:
+    """Yield what names a single row of a part."""
+    for row in data.get("proposals") or ():
+        yield "proposal", str(row.get("id") or "")
+    for row in data.get("capTable") or ():
+        yield "holder", str(row.get("address") or "")
+
+
+def _reason(name: str, value: str) -> Reason:
+    is_plain = name in {"name", *_TEXTS}
+    return Reason(name, "" if is_plain else without_controls(value)[:MAX_VALUE_CHARACTERS])
 
 
 def _strings(value: Any) -> Iterable[str]:

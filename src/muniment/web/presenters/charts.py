@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from html import escape
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext
@@ -190,14 +190,27 @@ def donut(
     return _figure("donut", "0 0 120 120", title, description, "".join(parts), rows, unit)
 
 
+FLATTENING: Final = 20
+"""How many times the second amount an amount has to be to leave nothing of the other bars."""
+
+
 def bar(
     title: str, description: str, slices: Sequence[ChartSlice], *, unit: str = "Number", of: float = 0, note: str = ""
 ) -> SafeString:
-    """Draw amounts as horizontal bars under their names, each against the largest, or against *of*."""
-    largest = of or max((slice_.value for slice_ in slices), default=0)
+    """
+    Draw amounts as horizontal bars under their names, each against the largest, or against *of*.
+
+    Where one amount is so large that the bars of all others would look like none, there are only names and numbers.
+    """
+    amounts = sorted((slice_.value for slice_ in slices), reverse=True)
+    largest = of or (amounts[0] if amounts else 0)
     if largest <= 0 or not slices:
         return SafeString("")
-    rows = [(slice_.label, slice_.text, [("tint0", slice_.value)]) for slice_ in slices]
+    is_flat = len(amounts) > 2 and largest > FLATTENING * amounts[1]
+    rows: list[tuple[str, str, list[tuple[str, float]]]] = []
+    for slice_ in slices:
+        bars = [] if is_flat else [("tint0", slice_.value)]
+        rows.append((slice_.label, slice_.text, bars))
     return _bars(title, description, rows, largest, unit, note, [slice_.address for slice_ in slices])
 
 
@@ -325,6 +338,9 @@ def _bars(  # noqa: PLR0917 - the parts of a figure, in their order
     """Draw the bars of each row right under its name and number, so that readers need not count lines."""
     cells = ""
     for (label, value, bars), address in zip(rows, addresses or [""] * len(rows), strict=True):
+        if not bars:
+            cells += _row(label, value, address=address)
+            continue
         tall = 7 * len(bars) - 1
         picture = "".join(
             f'<rect class="track" x="0" y="{7 * place}" width="100" height="6"/>'

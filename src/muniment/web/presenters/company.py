@@ -13,6 +13,7 @@ from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.texts import is_web_address
 from muniment.kernel.wire import parse_timestamp
 from muniment.languages import writing
 from muniment.languages.speaking import language
@@ -23,6 +24,7 @@ from muniment.schema.kinds import Country, Date, Items, Link, Money, Number
 from muniment.schema.record import Field, Record
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
+from muniment.web.wording import labels
 from muniment.web.wording.labels import labelled, words_of
 from muniment.web.wording.places import country_names, month_or_text
 from muniment.web.wording.states import outcome
@@ -115,7 +117,7 @@ def treasury_label(note: object) -> str:
     """
     if not isinstance(note, str) or not note:
         return gettext("Treasury")
-    label = note[:1].upper() + note[1:]
+    label = labels.note(note)
     return label if len(label) <= MAX_NOTE else f"{label[: MAX_NOTE - 1]}…"
 
 
@@ -291,10 +293,19 @@ def further_fields(document: JSONObject, record: Record) -> list[JSONObject]:
         if field is not None:
             fields.append(_declared_fact(field, value))
         elif not isinstance(value, list):
-            fields.append(fact(words_of(name), str(value)[:300]))
+            fields.append(_undeclared_fact(name, str(value)))
+        elif len(value) == 1 and not isinstance(value[0], dict | list):
+            fields.append(_undeclared_fact(name, str(value[0])))
         elif not any(isinstance(part, dict | list) for part in value):
             fields.append(fact(words_of(name), ", ".join(map(str, value))[:300]))
     return fields[: len(declared) + MAX_FURTHER]
+
+
+def _undeclared_fact(name: str, value: str) -> JSONObject:
+    """Return an additional member as a fact: a web address leads there."""
+    if is_web_address(value) and (safe := safe_link(value)):
+        return fact(words_of(name), bare(safe), address=safe, is_outside=True)
+    return fact(words_of(name), value[:300])
 
 
 def declared_facts(document: JSONObject, record: Record) -> dict[str, JSONObject]:

@@ -161,6 +161,31 @@ def test_proposals_are_filtered_by_status(visitor):
     assert len(pages(visitor, "/companies/largest/proposals?status=nothing")) == 34
 
 
+def test_proposals_and_holders_are_found_by_their_words(visitor):
+    page = text(visitor, "/companies/largest/proposals?q=%20proposal%20999")
+    assert re.findall(r"Proposal \d+\.", page)[:1] == ["Proposal 999."]
+    assert 'aria-current="true">All <span class="quiet">1<' in page
+    assert "/companies/largest/proposals.csv?q=proposal+999" in page
+    assert "No proposal has these words" in text(visitor, "/companies/largest/proposals?q=nowhere")
+    holder = text(visitor, f"/companies/largest/cap-table?q=0X{4_321:040}")
+    assert re.findall(r"Holder \d+", holder) == ["Holder 4321"]
+    assert "No holder has these words" in text(visitor, "/companies/largest/cap-table?q=nobody")
+    rows = visitor.get("/companies/largest/cap-table.csv?q=holder%204321").content.decode().splitlines()
+    assert len(rows) == 2, "the head and the holder that the page shows"
+
+
+def test_a_searched_list_keeps_its_words_on_every_page_and_in_every_state(visitor):
+    found = pages(visitor, "/companies/largest/proposals?q=proposal%2099")
+    assert len(set(re.findall(r"Proposal 99\d?\.", "".join(found)))) == 11
+    passed = text(visitor, "/companies/largest/proposals?q=proposal%2099&status=passed")
+    assert "/companies/largest/proposals?q=proposal+99&amp;status=failed" in passed
+
+
+def test_a_short_list_has_no_box_of_its_own(visitor):
+    assert 'name="q" value="" aria-label="Find' not in text(visitor, "/companies/alone/proposals")
+    assert 'aria-label="Find a proposal' in text(visitor, "/companies/largest/proposals")
+
+
 def test_the_team_is_grouped_by_title(visitor):
     found = pages(visitor, "/companies/largest/team?by=role")
     assert len(found) == 50

@@ -547,6 +547,24 @@ def test_a_browser_that_knows_only_favicon_ico_gets_the_mark(visitor):
     assert answer["Cache-Control"] == static_files.FOR_A_WHILE
 
 
+@pytest.mark.parametrize("name", ["apple-touch-icon.png", "apple-touch-icon-precomposed.png"])
+def test_a_phone_gets_an_icon_and_the_name_of_the_registry(visitor, name):
+    icon = visitor.get(f"/{name}")
+    assert (icon.status_code, icon["Content-Type"], icon.content[:4]) == (200, "image/png", b"\x89PNG")
+    manifest = visitor.get("/manifest.webmanifest")
+    assert manifest["Content-Type"] == "application/manifest+json; charset=utf-8"
+    shown = manifest.json()
+    assert (shown["name"], shown["start_url"]) == ("Muniment", "/")
+    assert visitor.get(shown["icons"][0]["src"]).status_code == 200
+    head = text(visitor, "/").partition("</head>")[0]
+    assert '<link rel="manifest" href="/manifest.webmanifest">' in head
+    assert '<link rel="apple-touch-icon"' in head
+
+
+def test_a_listing_without_a_description_does_not_say_that_it_has_none(visitor):
+    assert "No description yet" not in text(visitor, "/companies/bare")
+
+
 def test_a_printed_page_says_whose_it_is_and_of_which_day(visitor):
     html = text(visitor, "/companies/harbour")
     printed = re.search(r'<p class="on-paper"><strong>Muniment</strong> · (\S+) · (\d+ \w+ \d{4})</p>', html)

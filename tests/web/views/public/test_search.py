@@ -1,13 +1,17 @@
 """The search page, its box in every header, and what browsers read of it."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 
+import msgspec
 import pytest
 from django.test import Client
 
 from make.published import Publisher, company, framework, person
 from muniment.store.reader import Reader
+from muniment.store.search.text_index import SearchTexts
+from muniment.store.search_text import SITE, marked
 from muniment.web.requests import page_cache
 
 HOSTILE = '<script>alert("x")</script>'
@@ -138,3 +142,38 @@ def test_browsers_read_how_to_search_and_what_to_suggest(visitor):
     assert addresses[0] == "http://testserver/companies/tide"
     assert len(names) == len(abouts) == len(addresses) == 8
     assert json.loads(visitor.get("/search/suggestions").content) == ["", [], [], []]
+
+
+def test_a_result_says_why_it_matches_where_its_card_does_not_show_it(tmp_path):
+    publisher = Publisher(tmp_path / "published.sqlite3")
+    wallet = "0x00000000000000000000000000000000000a11ce"
+    quay = company(
+        1,
+        "quay",
+        name="Quay",
+        positions=[{"title": "Chair", "person": {"name": "Ada Storm", "slug": "ada"}}],
+        proposals=[{"id": "QIP-14", "title": "Mend the gate", "status": "passed"}],
+        capTable=[{"address": wallet, "percentage": 1}],
+    )
+    found_by = SearchTexts(keys=marked(SITE, [wallet, "QIP-14"]), people="Ada Storm\nChair")
+    texts = (*quay.texts[:2], "Mend the gate")
+    publisher.publish(msgspec.structs.replace(quay, search=found_by, texts=texts))
+    reader = Reader(tmp_path / "published.sqlite3")
+    page_cache.use(reader)
+    try:
+        said = {q: whys(text(Client(), f"/search?q={q}")) for q in ("quay", "storm", wallet, "QIP-14", "mend gate")}
+    finally:
+        page_cache.use(None)
+        reader.close()
+        publisher.close()
+    assert said == {
+        "quay": [],
+        "storm": ["Person: Ada Storm, Chair"],
+        wallet: [f"Token holder: {wallet}"],
+        "QIP-14": ["Proposal: QIP-14"],
+        "mend gate": ["Proposal: Mend the gate"],
+    }
+
+
+def whys(page):
+    return re.findall(r'<p class="quiet tiny why" dir="auto">(.*?)</p>', page)

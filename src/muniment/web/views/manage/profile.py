@@ -131,7 +131,10 @@ def revert(request: HttpRequest, entry: int) -> HttpResponse:
         tried = profiles.revert_profile(actor, entry, dry_run=True)
         crumbs = [(gettext("Your profile"), "/manage/profile")]
         return ask_to_overwrite(request, later, tried.diff, back=back, crumbs=crumbs)
-    messages.success(request, gettext("Reverted.") if done.applied else gettext("No changes to save."))
+    if done.applied:
+        messages.success(request, gettext("Reverted."))
+    else:
+        messages.info(request, gettext("No changes to save."))
     return HttpResponseRedirect(back)
 
 

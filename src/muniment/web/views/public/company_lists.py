@@ -19,6 +19,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.languages import writing
 from muniment.schema.item_lists import ItemList
+from muniment.store import search_text
 from muniment.store.lists import ties
 from muniment.store.sheets import entry_rows
 from muniment.web.context import address
@@ -40,6 +41,10 @@ CHANGES_KEPT: Final = 600
 """The page of the history shows no more; the change feed has all."""
 _LISTS: Final = {"team": "positions", "proposals": "proposals", "cap-table": "capTable", "funding": "fundingRounds"}
 """The lists that are files for spreadsheets too, by the last part of their address."""
+_FOUND_BY: Final = {"proposals": ("title", "id"), "cap-table": ("name", "address")}
+"""The members of a row by whose words a list is searched."""
+_MAX_WORDS: Final = 200
+"""Characters that are searched for."""
 _CHANGES = {
     "published": gettext_lazy("Added to this registry"),
     "updated": gettext_lazy("Updated"),
@@ -78,7 +83,8 @@ def team_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpR
 def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpResponse:
     """Show the proposals of a company, those that can be voted on first."""
     today = lists.today()
-    rows = lists.by_relevance(bundle.get("proposals") or [], today)
+    q = _words_asked(request)
+    rows = lists.by_relevance(_having(bundle.get("proposals") or [], "proposals", q), today)
     statuses = lists.states_of(rows, today)
     chosen = request.GET.get("status", "")
     if chosen not in statuses:
@@ -87,10 +93,12 @@ def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
     if chosen:
         shown = [row for row in rows if lists.state_of(row, today) == chosen]
     page = lists.cut(shown, request.GET.get("page", ""), PROPOSALS)
-    choices = [{"label": gettext("All"), "count": len(rows), "address": request.path, "here": not chosen}]
+    kept = {"q": q} if q else {}
+    every = lists.address_of(request.path, 1, kept)
+    choices = [{"label": gettext("All"), "count": len(rows), "address": every, "here": not chosen}]
     for name, count in statuses.items():
         if name:
-            place = f"{request.path}?{urlencode({'status': name})}"
+            place = f"{request.path}?{urlencode({**kept, 'status': name})}"
             choices.append({"label": outcome(name), "count": count, "address": place, "here": name == chosen})
     return _respond(
         request,
@@ -99,7 +107,10 @@ def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
         "proposals",
         gettext("Proposals"),
         page,
-        {"status": chosen} if chosen else {},
+        {**kept, "status": chosen} if chosen else kept,
+        q=q,
+        prompt=gettext("Find a proposal by its title or number"),
+        has_finder=bool(q) or len(rows) > PROPOSALS,
         proposals=[proposal_row(row) for row in page.items],
         choices=choices,
     )
@@ -108,7 +119,8 @@ def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
 def cap_table_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpResponse:
     """Show the token holders of a company."""
     rows = bundle.get("capTable") or []
-    page = lists.cut(rows, request.GET.get("page", ""), HOLDERS)
+    q = _words_asked(request)
+    page = lists.cut(_having(rows, "cap-table", q), request.GET.get("page", ""), HOLDERS)
     return _respond(
         request,
         bundle,
@@ -116,11 +128,33 @@ def cap_table_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
         "cap_table",
         gettext("Cap table"),
         page,
+        {"q": q} if q else {},
+        q=q,
+        prompt=gettext("Find a holder by name or address"),
+        has_finder=bool(q) or len(rows) > HOLDERS,
+        total=len(rows),
         holders=lists.holders_shown(page.items, bundle["company"].get("symbol") or ""),
         holders_have_names=lists.have_names(rows),
         completeness=lists.completeness_of(rows),
         concentration=lists.concentration_of(rows),
     )
+
+
+def _words_asked(request: HttpRequest) -> str:
+    return " ".join(request.GET.get("q", "").replace("\0", " ").split())[:_MAX_WORDS].rstrip()
+
+
+def _having(rows: list[JSONObject], part: str, q: str) -> list[JSONObject]:
+    """Return the rows of a list that have all words of *q* as parts of what they are found by."""
+    words = search_text.fold(q).split()
+    if not words:
+        return rows
+    found = []
+    for row in rows:
+        text = search_text.fold(" ".join(str(row.get(name) or "") for name in _FOUND_BY[part]))
+        if all(word in text for word in words):
+            found.append(row)
+    return found
 
 
 def funding_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpResponse:
@@ -221,16 +255,19 @@ def _respond(  # noqa: PLR0917 - what every such page has, in the order of the p
         "crumbs": [(gettext("Companies"), "/companies"), (company["name"], home), (title, "")],
         "canonical": address(request) + lists.address_of(request.path, page.page, kept),
         "pager": lists.pager(request.path, page, kept),
+        "canonical_path": request.path,
         **more,
     }
     return TemplateResponse(request, f"company/{part}.html", context)
 
 
-@published("status", daily=True)
+@published("q", "status", daily=True)
 def as_csv(request: HttpRequest, slug: str, part: str) -> HttpResponse:
-    """Return the whole list of a part as a file for spreadsheets, of proposals those with the chosen state."""
+    """Return the whole list of a part as a file for spreadsheets; of a searched list, the rows that it shows."""
     field = settings.SCHEMA.bundle.by_name[_LISTS[part]]
     entries = bundle_of(slug).get(field.name) or []
+    if part in _FOUND_BY:
+        entries = _having(entries, part, _words_asked(request))
     status = request.GET.get("status", "")
     if part == "proposals" and status:
         today = lists.today()
@@ -255,8 +292,8 @@ def _public(part: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
 about = published("page")(_public(about_part))
 team = published("page", "by")(_public(team_part))
-proposals = published("page", "status", daily=True)(_public(proposals_part))
-cap_table = published("page")(_public(cap_table_part))
+proposals = published("page", "q", "status", daily=True)(_public(proposals_part))
+cap_table = published("page", "q")(_public(cap_table_part))
 funding = published("page", daily=True)(_public(funding_part))
 PARTS: Final = {
     "about": about_part,

@@ -57,6 +57,8 @@ ORGANIZATIONS_SHOWN = 30
 """Maximum organizations shown of one person; the page of all positions has the rest."""
 MANY_OF_ONE: Final = 4
 """Positions in an organization, on average, beside which its name would be alone in a column."""
+FEW_FACTS = 2
+"""As many links, or additional members, are shown among the other facts of a company."""
 POSITIONS_SHOWN = 100
 POSITIONS_DESCRIBED = 50
 """Maximum positions in the JSON-LD of a page, which names the page of all of them."""
@@ -94,6 +96,17 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
     assessments = scores.assessments(facts)
     frameworks = frameworks_of(reader(), facts["id"])
     links = links_of(facts)
+    website = _website(facts, links)
+    figures = _figures(bundle, home, len(members))
+    further = further_fields(_without_note(facts), settings.SCHEMA.company)
+    # A heading over a row or two says less than the rows themselves; the website is at the top already.
+    shown_links = links
+    if len(links) <= FEW_FACTS:
+        figures["facts"] += [link for link in links if link is not website]
+        shown_links = []
+    if len(further) <= FEW_FACTS:
+        figures["facts"] += further
+        further = []
     changes = changes_of(facts["id"], CHANGES_SHOWN + 1)
     context = {
         "room": "companies",
@@ -103,10 +116,10 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "crumbs": [(gettext("Companies"), "/companies"), (facts["name"], "")],
         "company": {"logo": None, "maintainedByOwner": False, **facts},
         "chips": _chips(facts),
-        **_figures(bundle, home, len(members)),
-        "links": links,
-        "website": _website(facts, links),
-        "further": further_fields(_without_note(facts), settings.SCHEMA.company),
+        **figures,
+        "links": shown_links,
+        "website": website,
+        "further": further,
         **_text(facts, has_lists=has_lists),
         "assessments": assessments[:ASSESSMENTS_SHOWN],
         "assessments_total": len(assessments),
@@ -204,14 +217,14 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _role(positions: list[JSONObject]) -> str:
-    """Return a person's first position, and how many others there are: ``Chair, Quay Trust and 3 more positions``."""
+    """Return a person's first position, and how many others there are: ``Chair, Quay Trust · 3 more positions``."""
     if not positions:
         return ""
     first, more = positions[0], len(positions) - 1
     role = ", ".join(filter(None, (first.get("title"), (first.get("company") or {}).get("name"))))
     if not more:
         return role
-    words = ngettext("%(role)s and %(more)s more position", "%(role)s and %(more)s more positions", more)
+    words = ngettext("%(role)s · %(more)s more position", "%(role)s · %(more)s more positions", more)
     return words % {"role": role, "more": number(more)}
 
 

@@ -16,13 +16,13 @@ from muniment.languages.writing import number
 from muniment.registry_toml import applied
 from muniment.store.published_document import KINDS
 from muniment.store.search import everything
-from muniment.store.search.everything import COLLECTIONS, Everything, Result
+from muniment.store.search.everything import COLLECTIONS, Everything, Reason, Result
 from muniment.web.context import address
 from muniment.web.lists.value_chips import chips_of_everything
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.wording.guidance import guidance
-from muniment.web.wording.labels import labelled
+from muniment.web.wording.labels import labelled, words_of
 
 SHOWN: Final = 8
 """Results of each kind side by side."""
@@ -34,14 +34,23 @@ MAX_DESCRIPTION: Final = 1_024
 LISTS: Final = frozenset({"company", "person"})
 """Kinds whose list pages through what a search finds."""
 
+_ON_CARD: Final = frozenset({"name", "symbol", "slug", "type", "industry"})
+"""Members that the card of a result shows; what only its slug has is no reason for people."""
+
 
 class Group(NamedTuple):
-    """The results of one kind; *more* is the address of all of them, if there are more."""
+    """
+    The results of one kind.
+
+    Args:
+        results: each with why it matches, where its card does not show that.
+        more: the address of all of them, if there are more.
+    """
 
     kind: str
     title: str
     total: int
-    results: list[Result]
+    results: list[tuple[Result, str]]
     more: str
 
 
@@ -159,13 +168,34 @@ def description(request: HttpRequest) -> HttpResponse:
 
 def _groups(text: str, found: Everything) -> list[Group]:
     """Return the kinds with results, that of the best result first."""
-    results: dict[str, list[Result]] = {}
-    for result in found.results:
-        results.setdefault(result.kind, []).append(result)
+    results: dict[str, list[tuple[Result, str]]] = {}
+    for result, reason in zip(found.results, everything.reasons(reader(), text, found), strict=True):
+        results.setdefault(result.kind, []).append((result, _said(reason)))
     return [_group(kind, text, found.totals[kind], shown) for kind, shown in results.items()]
 
 
-def _group(kind: str, text: str, total: int, results: list[Result]) -> Group:
+def _said(reason: Reason) -> str:
+    """Return why a result matches; nothing where its card shows it."""
+    if not reason.value or reason.of in _ON_CARD:
+        return ""
+    if reason.of == "text":
+        return reason.value
+    labels = {
+        "theme": gettext("Theme"),
+        "orgKind": gettext("Subtype"),
+        "place": gettext("Place"),
+        "domain": gettext("Website"),
+        "former name": gettext("Formerly"),
+        "person": gettext("Person"),
+        "position": gettext("Position"),
+        "proposal": gettext("Proposal"),
+        "holder": gettext("Token holder"),
+    }
+    value = labelled(reason.of, reason.value)
+    return f"{labels.get(reason.of) or words_of(reason.of)}: {value}"
+
+
+def _group(kind: str, text: str, total: int, results: list[tuple[Result, str]]) -> Group:
     titles = {"company": gettext("Companies"), "person": gettext("People"), "framework": gettext("Frameworks")}
     more = f"/{COLLECTIONS[kind]}?" if kind in LISTS else f"/search?kind={kind}&"
     return Group(kind, titles[kind], total, results, f"{more}{urlencode({'q': text})}" if total > len(results) else "")

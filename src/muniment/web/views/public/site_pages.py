@@ -1,7 +1,10 @@
-"""The style sheet and the fonts of the brand, and the legal pages."""
+"""The style sheet, the fonts and the icons of the brand, and the legal pages."""
+
+import json
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.templatetags.static import static
 
 from muniment.registry.settings import typefaces
 from muniment.registry_toml import applied
@@ -28,6 +31,22 @@ def font(_: HttpRequest, digest: str) -> HttpResponse:
         raise Http404("unknown font")
     headers = {"Cache-Control": FOR_EVER, "Content-Security-Policy": "sandbox"}
     return HttpResponse(content, content_type="font/woff2", headers=headers)
+
+
+@published(speaks=False)
+def manifest(_: HttpRequest) -> HttpResponse:
+    """Return what a phone shows of the registry on its home screen."""
+    mark = branding().mark
+    icon = {"src": mark, "type": "image/webp"} if mark else {"src": static("web/seal.svg"), "type": "image/svg+xml"}
+    name = applied.registry_name()
+    body = {
+        "name": name,
+        "short_name": name,
+        "start_url": "/",
+        "display": "browser",
+        "icons": [{**icon, "sizes": "any"}],
+    }
+    return HttpResponse(json.dumps(body, ensure_ascii=False), content_type="application/manifest+json; charset=utf-8")
 
 
 @published()
