@@ -271,9 +271,8 @@ class Walk:
                     continue
                 number = int(said[1].replace(",", ""))
                 rest = sum(shares[:number])
-                # A share of 0.01 % or more is written with two decimals where the chart shows ten holders and others.
-                is_rounded = "other listed" in said[0] and round(rest, 2)
-                self.expect(path, said[0], said[3], percent(round(rest, 2 if is_rounded else 6)))
+                # A sum of shares is written with two decimals where these say more than nothing.
+                self.expect(path, said[0], said[3], percent(round(rest, 2) or round(rest, 6)))
                 if said[2]:
                     self.expect(path, said[0], said[1], written(sum(share < float(said[2]) for share in shares)))
                 shown += [number, said[3], said[2] or ""]

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from browser.test_search_box import ORIGIN, Site
 from make.published import company, framework, person
 from make.rest import Rest
+from muniment import web
 from muniment.web.requests import page_cache
 
 MOST_PX, MOST_BYTES = 12_000, 150_000
@@ -114,3 +116,23 @@ def test_no_page_is_too_tall_or_too_large(page, path):
     assert page.evaluate("document.documentElement.scrollHeight") <= MOST_PX
     assert len(answer.body()) <= MOST_BYTES
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_a_long_label_of_a_filter_does_not_widen_the_filters(browser):
+    sheet = (Path(web.__file__).parent / "static" / "web" / "muniment.css").read_text("utf-8")
+    filters = "".join(
+        f'<div><label for="{end}">Annual turnover of the last closed year (EUR) {end}</label>'
+        f'<input id="{end}" type="text" inputmode="decimal"></div>'
+        for end in ("from", "to")
+    )
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_content(
+        f'<style>{sheet}</style><main><div class="faceted"><details class="facets" open><summary>Filters</summary>'
+        f'<div class="stack"><section class="typed">{filters}</section></div></details>'
+        '<div class="stack matches">Results</div></div></main>'
+    )
+    right = page.evaluate(
+        "Math.max(...[...document.querySelectorAll('input')].map(e => e.getBoundingClientRect().right))"
+    )
+    assert right <= page.evaluate("document.querySelector('.matches').getBoundingClientRect().left")
+    page.close()

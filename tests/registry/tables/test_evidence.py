@@ -378,6 +378,50 @@ def test_names_behind_a_public_office_are_persons_and_their_party_is_no_company(
     assert (kind, check, found["Name"], found["Party"]) == (PEOPLE, ["kind"], "name", "")
 
 
+LIKE_PERSONS = ["Amber Bakery", "Iris Ferry", "Rose Forge", "Grace Orchard", "Victor Press", "Max Quay"]
+
+
+@pytest.mark.parametrize(
+    ("headings", "kind"),
+    [
+        (["Name", "Remarkable"], PEOPLE),
+        (["Organisation (as painted)", "Remarkable"], COMPANIES),
+        (["Name", "Legal form"], COMPANIES),
+    ],
+)
+def test_names_that_begin_like_persons_are_organizations_where_the_table_says_so(headings, kind):
+    forms = ["non-profit", "cooperative", "foundation"] if headings[1] == "Legal form" else ["red", "green", "blue"]
+    found = mapped(table(headings, *with_names(LIKE_PERSONS, forms)))
+    assert found.kind == kind
+    assert found.column[0].field == "name"
+
+
+def test_a_legal_form_of_persons_does_not_make_them_organizations():
+    sheet = table(["Name", "Legal form"], *with_names(PERSONS, ["individual", "natural person"]))
+    assert mapped(sheet).kind == PEOPLE
+
+
+@pytest.mark.parametrize(
+    "headings",
+    [
+        ["Org. (full name)", "w3", "what kind?", "Based in", "up since", "Who runs it", "What they do"],
+        ["Org. (voller Name)", "w3", "was für eine?", "Sitz in", "Besteht seit", "Wer leitet", "Was sie tun"],
+    ],
+)
+def test_headings_as_people_say_them_are_read(headings):
+    values = [
+        "www.quay.example",
+        "non-profit",
+        "Tarnwick",
+        "1999-02-03",
+        "Ida Alder",
+        "They mend boats for neighbours.",
+    ]
+    found = mapped(table(headings, *([name, *values] for name in LIKE_PERSONS)))
+    fields = ["name", "website", "type", "address.city", "extra:founded", "people", "description"]
+    assert (found.kind, found.check, [each.field for each in found.column]) == (COMPANIES, [], fields)
+
+
 def test_a_name_only_above_several_rows_is_that_of_a_group():
     rows = [[FIRMS[n // 3] if n % 3 == 0 else "", name, "Damm GmbH"] for n, name in enumerate(PERSONS)]
     kind, check, found = kind_and_doubts(table(["Project", "Maintainer Name", "Company"], *rows))

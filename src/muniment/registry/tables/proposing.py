@@ -287,8 +287,7 @@ def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: st
         return _Kind(PEOPLE, is_guess=bool(companies) or are_both(people))
     are_mixed = are_both(companies)
     if are_persons(companies) and not are_mixed:
-        sure_fields = {column.field for column in of_companies if not column.check}
-        return _Kind(PEOPLE, is_guess=not _COMPANIES_ALONE.isdisjoint(sure_fields))
+        return _kind_of_names_like_persons(of_companies, values)
     # One organization in many rows, each with a person of its own: the rows are people.
     are_repeated = len({*companies}) < _MOST * len(companies)
     are_different_people = are_persons(people) and len({*people}) >= _MOST * len(people)
@@ -296,6 +295,46 @@ def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: st
         return _Kind(PEOPLE, is_guess=fields_of_people.isdisjoint({"position.title", "bio"}))
     is_unproven = _is_name_guessed(of_companies) and not are_organizations(companies)
     return _Kind(COMPANIES, is_guess=are_mixed or is_unproven)
+
+
+def _kind_of_names_like_persons(columns: Sequence[Column], values: Sequence[list[str]]) -> _Kind:
+    """Return the kind of rows whose names are like those of persons, by what the other columns of companies say."""
+    signs = _signs_of_organizations(columns, values)
+    if signs:
+        return _Kind(COMPANIES, is_guess=signs == 1)
+    sure_fields = {column.field for column in columns if not column.check}
+    return _Kind(PEOPLE, is_guess=not _COMPANIES_ALONE.isdisjoint(sure_fields))
+
+
+def _signs_of_organizations(columns: Sequence[Column], values: Sequence[list[str]]) -> int:
+    """
+    Return how much says that names like those of persons are names of organizations: their heading, or legal forms.
+
+    "Amber Bakery" and "Iris Ferry" begin like persons, and so do organizations that are named after one.
+    """
+    signs = 0
+    for column, cells in zip(columns, values, strict=True):
+        sample = [*sampled(cells)]
+        is_called_so = column.field == "name" and _OF_ORGANIZATIONS.search(column.heading)
+        if is_called_so and not _OF_CONTACTS.search(column.heading):
+            signs += 1
+        if column.field == "type" and sample and share(sample, _is_type_of_organizations) >= _MOST:
+            signs += 1
+    return signs
+
+
+def _is_type_of_organizations(text: str) -> bool:
+    return _has_word_of_types(text) and key(text) not in _TYPES_OF_PERSONS
+
+
+_TYPES_OF_PERSONS: Final = words_in(
+    "person, individual, natural person, natürliche Person, Einzelperson, private, privat"
+)
+_OF_ORGANIZATIONS: Final = re.compile(
+    r"\borg\b|organi[sz]a|\bcompan|\bfirm|institut|\bverein|verband|unternehmen|einrichtung|soci[eé]t[eé]|empresa|entidad"
+    r"|entreprise|association|charity|business|nonprofit|\bngo\b",
+    re.IGNORECASE,
+)
 
 
 def _is_name_guessed(columns: Sequence[Column]) -> bool:

@@ -308,6 +308,16 @@ def test_one_value_alone_is_no_choice_unless_it_is_chosen():
     assert [each.is_chosen for each in facet("status=active", "status").options] == [True]
 
 
+def test_values_that_one_document_each_has_are_no_choice_unless_they_are_chosen():
+    search = Search.read(registry_list("people"), QueryDict(""))
+    unique = [Counted(f"M-{n}", 1) for n in range(VALUES_SHOWN)]
+    assert panel(search, {"title": Facet(tuple(unique), 40)}).facets == []
+    assert panel(search, {"title": Facet((*unique[1:], Counted("M-0", 2)), 40)}).facets != []
+    assert panel(search, {"title": Facet(tuple(unique[1:]), 0)}).facets != []
+    chosen = Search.read(registry_list("people"), QueryDict("title=M-1"))
+    assert panel(chosen, {"title": Facet(tuple(unique), 40)}).facets != []
+
+
 def test_the_links_are_html_in_which_values_are_text():
     html = facet("type=DAO", "type").links
     assert "<b>" not in html

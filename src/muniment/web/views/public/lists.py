@@ -389,6 +389,9 @@ def _facet(search: Search, parameter: ListFilter, counted: CountedFacet) -> Face
     chosen = search.chosen.get(parameter.name, ())
     if len(counted.values) < 2 and not chosen:  # one value chooses nothing
         return None
+    most = max((total for _, total, _ in counted.values), default=0)
+    if most == 1 and len(counted.values) >= VALUES_SHOWN and not chosen:  # each value is of one: search finds it
+        return None
     options = list(_options(search, parameter, counted, chosen))
     first, rest = options[:VALUES_SHOWN], options[VALUES_SHOWN:]
     folded = [each for each in rest if not each.is_chosen]
