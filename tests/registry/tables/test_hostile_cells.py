@@ -18,7 +18,7 @@ from muniment.registry.tables.reading import name_in
 from muniment.registry.tables.records import KnownRows, records_of
 from muniment.registry.tables.values import Lost, code_of_country, people_in, split, value_of
 
-SIZE = 200_000
+SIZE = 50_000
 HOSTILE = {
     "letters": "a" * SIZE,
     "digits": "1" * SIZE,
