@@ -171,7 +171,10 @@ STARTS_PRODUCTS = re.compile(r"^from services\.(?:former|prepared|product) ", re
 """Stands in every other module that may take long with few tests."""
 NAMES_DATABASE = re.compile(r"\bdjango_db\b|\bdb\b")
 """Stands in every module with a test that uses a database; which a run on SQLite checks."""
-THIN = ("tests/web/", "tests/mcp/", "tests/registry/tables/", "tests/parity/test_true_values.py")
+THIN = (
+    *("tests/web/", "tests/mcp/", "tests/parity/", "tests/registry/tables/", "tests/schema/test_declared_kinds.py"),
+    *("tests/documents/test_http.py", "tests/documents/test_upload_form.py", "tests/surfaces/test_report_refusals.py"),
+)
 
 
 def _uses_database(item: pytest.Item) -> bool:
