@@ -417,6 +417,7 @@ def test_without_a_configured_proxy_no_forwarded_address_is_trusted(tmp_path):
 def test_an_unexpected_error_is_an_internal_error_with_its_request_id_and_no_detail(tmp_path):
     data = demo_registry(tmp_path / "data")
     with Product(data) as product:
+        product.wait_ready()  # one that is still starting would end
         with contextlib.closing(sqlite3.connect(data / "muniment.sqlite3")) as vandal:
             vandal.execute("DROP TABLE published_document")
             vandal.execute("DROP TABLE published_total")
