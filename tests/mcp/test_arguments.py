@@ -131,6 +131,7 @@ def test_every_owner_tool_reads_arguments_as_clients_send_them(reader):
             "runId": "01m8ftx81rxqvx3jsq84w6dm6q",
             "otherRunId": "01m8ftx81rxqvx3jsq84w6dm6r",
             "uploadId": "none",
+            **PUBLIC["query"],
         }
 
         def call(name, arguments):

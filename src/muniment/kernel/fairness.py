@@ -198,7 +198,7 @@ BURST_OF_DRAWING: Final = 5
 """Minutes' worth of drawing that an address may use at once: about 200 cards."""
 STATEMENT_MS_A_MINUTE: Final = 2_000
 BURST_OF_STATEMENTS: Final = 5
-"""Minutes' worth of statements that an address may use at once: some 1,000 typical ones, or 20 of the longest."""
+"""Minutes' worth of statements of an address or an account at once: some 1,000 typical ones, or 20 of the longest."""
 BODY_SECONDS_A_MINUTE: Final = 600
 """Seconds per minute that the request bodies of an address may take together. Most arrive at once and cost nothing."""
 
@@ -253,7 +253,7 @@ _WORDS: Final[dict[LimitName, _Words]] = {
     ),
     "drawing": _Words("Too many cards were drawn for this address.", "Wait {wait_s} s, then try again."),
     "statements": _Words(
-        "The statements and CSV files of this address have used too much computing time.",
+        "Your statements and CSV files have used too much computing time.",
         "Wait {wait_s} s, then try again; the export files and repeated statements are free.",
     ),
     "body_time": _Words(
@@ -301,7 +301,7 @@ class Fairness:
         self.drawing = Limiter(DRAWING_MS_A_MINUTE if rate else 0, DRAWING_MS_A_MINUTE * BURST_OF_DRAWING)
         """Milliseconds of CPU time for the cards that an address has drawn, charged afterwards."""
         self.statements = Limiter(STATEMENT_MS_A_MINUTE if rate else 0, STATEMENT_MS_A_MINUTE * BURST_OF_STATEMENTS)
-        """Milliseconds of CPU time for the statements and the CSV files of an address, charged afterwards."""
+        """Milliseconds of CPU time for the statements and CSV files of an address or an account, charged afterwards."""
         self.refused: dict[str, int] = defaultdict(int)
         """Refusals by the name of the limit."""
         self._lock = threading.Lock()

@@ -43,7 +43,7 @@ _SUPPORTED_KEYWORDS: Final = frozenset(
     }
 )
 UNSHOWN: Final = "unshownProperties"
-"""A keyword: the members of an object that a schema describes elsewhere; they are read, but not published."""
+"""A keyword: members of an object that need no description here; they are read, but not published."""
 MAX_ENTRIES: Final = 1_000
 """Maximum entries of a list that is read: no tool takes more than a hundred, except in a change."""
 MAX_ROWS: Final = 20_000
@@ -109,7 +109,7 @@ class _Value:
         """Compile the values inside: the items of a list, the members of an object."""
         if "items" in alternative:
             self.items = _Value(name, alternative["items"], is_later=self.is_later)
-        members = alternative.get("properties", alternative.get(UNSHOWN, {}))
+        members = {**alternative.get("properties", {}), **alternative.get(UNSHOWN, {})}
         for member, member_schema in members.items():
             self.members[member] = _Value(member, member_schema, is_later=self.is_later)
         other_members = alternative.get("additionalProperties")

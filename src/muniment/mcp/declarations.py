@@ -196,19 +196,42 @@ def published(schema: JSONObject) -> JSONObject:
     return found
 
 
-def _published(schema: JSONMapping) -> JSONObject:
+def _published(schema: JSONMapping, *, is_of_row: bool = False) -> JSONObject:
+    """
+    Return a schema inside.
+
+    Args:
+        is_of_row: it is a member of a row in a list: one without a value is left out, so that null is not shown.
+    """
+    schema = _without_needless_null(schema, is_of_row=is_of_row)
     found = {
         key: value for key, value in schema.items() if key in _SHOWN or (key in _LIMITS and _is_telling(key, value))
     }
+    if type(found.get("type")) is list:
+        kind, *_ = found["type"]
+        # An empty text clears a field as null does.
+        found["type"] = kind if is_of_row or kind == "string" else found["type"]
     if "enum" in found:
         found = {"type": "string", **found}  # some vendors take choices of declared strings alone
     if "properties" in found:
-        found["properties"] = {name: _published(each) for name, each in found["properties"].items()}
+        members = found["properties"]
+        found["properties"] = {name: _published(each, is_of_row=is_of_row) for name, each in members.items()}
     if "items" in found:
-        found["items"] = _published(found["items"])
+        found["items"] = _published(found["items"], is_of_row=True)
     if "anyOf" in found:
-        found["anyOf"] = [_published(each) for each in found["anyOf"]]
+        found["anyOf"] = [_published(each, is_of_row=is_of_row) for each in found["anyOf"]]
     return found
+
+
+def _without_needless_null(schema: JSONMapping, *, is_of_row: bool) -> JSONMapping:
+    """Return a schema whose alternatives lack null where an empty list says the same; a single one is by itself."""
+    alternatives = schema.get("anyOf", ())
+    takes_list = any("items" in each for each in alternatives)
+    if not alternatives or not (takes_list or is_of_row):
+        return schema
+    kept = [each for each in alternatives if each != {"type": "null"}]
+    said = {key: value for key, value in schema.items() if key != "anyOf"}
+    return {**said, "anyOf": kept} if len(kept) > 1 else {**kept[0], **said}
 
 
 def _or_null(schema: JSONObject) -> JSONObject:

@@ -31,7 +31,7 @@ _BRIEF: Final = frozenset(
         *("reviewed_at", "maintained_by_owner", "first_change", "dao_website", "document_id", "company_name"),
         *("verified_domain_method", "verified_domain_verified_at", "distribution_details", "distribution_schedule"),
         *("distribution_vesting_period", "address_2", "previous_score", "previous_assessed_at", "evaluator"),
-        *("specification_version", "framework_name", "ordinal", "public", "url"),
+        *("specification_version", "framework_name", "ordinal", "public", "url", "listed_month"),
     }
 )
 """Columns that the description leaves out: the longest list of every column is behind PRAGMA table_info."""
@@ -53,7 +53,9 @@ def query_tool(schema: Schema, reader: Callable[[], Reader]) -> Tool:
     async def query(arguments: Arguments, caller: Caller) -> Marked:
         parameters = {name: _value(value) for name, value in (arguments.get("params") or {}).items()}
         asked = Asked(arguments["sql"], parameters, arguments.get("limit", DEFAULT_ROWS), ROWS_BYTES)
-        return await answer(reader(), asked, caller.client)
+        # As every other call, a statement is charged to the account, whose agent may share its address with others.
+        holder = f"account {caller.actor.account_id}" if caller.actor else caller.client
+        return await answer(reader(), asked, holder)
 
     cut = object_of({"by": list_of(STRING), "hint": STRING})
     row = {"type": "array"}

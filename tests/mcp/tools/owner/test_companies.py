@@ -11,7 +11,9 @@ from make.accounts import account, signed_in
 from make.apps import App
 from muniment.accounts import tokens
 from muniment.accounts.models import Account, PersonalToken
+from muniment.kernel import fairness
 from muniment.kernel.actor import SCOPES
+from muniment.kernel.fairness import Fairness
 from muniment.kernel.ids import now
 from muniment.mcp.tools.form_options import form_options
 from muniment.oauth.models import Grant
@@ -21,7 +23,7 @@ from muniment.registry.models import Company, HistoryEntry, Ownership
 from muniment.registry.people import profiles
 from muniment.schema.objects import registry_schema
 from services.manage import BASE, manage
-from services.mcp import check_types, legacy, modern
+from services.mcp import check_types, fictional_registry, legacy, modern
 
 pytestmark = pytest.mark.django_db
 METADATA = f'resource_metadata="{BASE}/.well-known/oauth-protected-resource/api/manage/mcp"'
@@ -218,8 +220,9 @@ THE_TOOLS = THE_SIXTEEN | {
     "submit_application": ("reports:run", _CHANGES),
     "list_frameworks": ("reports:read", _READS),
     "get_framework": ("reports:read", _READS),
+    "query": (None, _READS),
 }
-"""Scope, and whether a tool only reads, destroys, and may be called again."""
+"""Scope, None for what is public; and whether a tool only reads, destroys, and may be called again."""
 
 
 @pytest.mark.requirement("tools.manage-names")
@@ -235,7 +238,7 @@ def test_there_are_the_sixteen_tools_of_the_document_and_more_with_their_hints(s
 @pytest.mark.parametrize("scope", SCOPES)
 def test_each_scope_alone_opens_its_tools_and_no_other(server, owner, scope):
     listed = server.ask(token_of(owner, [scope]), LIST).result["tools"]
-    assert {tool["name"] for tool in listed} == {name for name, (held, _) in THE_TOOLS.items() if held == scope}
+    assert {tool["name"] for tool in listed} == {name for name, (held, _) in THE_TOOLS.items() if held in {scope, None}}
 
 
 # ---------------------------------------------------------------------- scopes
@@ -250,7 +253,7 @@ def test_only_the_tools_that_the_scopes_permit_are_listed(server, owner, request
     reading = ["list_my_companies", "get_my_company", "get_my_profile", "list_company_form_options"]
     assert [name for name in names(READING) if name in reading] == reading
     assert not {"update_my_company", "update_my_profile"} & set(names(READING))
-    assert set(names(["profile:write"])) == {"update_my_profile"}
+    assert set(names(["profile:write"])) == {"update_my_profile", "query"}
     assert set(names(SCOPES)) >= {*reading, "update_my_company", "update_my_profile"}
 
 
@@ -660,3 +663,73 @@ def test_the_format_of_dates_is_in_the_schema(server, owner):
     changes = listed["update_my_company"]["inputSchema"]["properties"]["changes"]["properties"]
     row = changes["proposals"]["anyOf"][0]["properties"]["add"]["items"]["properties"]
     assert row["endDate"]["format"] == "date"
+
+
+# ---------------------------------------------------------------------- what schemas leave out
+
+
+def _members(schema):
+    """Return the members of an object schema, of all its alternatives."""
+    alternatives = schema.get("anyOf", [schema])
+    return {name: member for each in alternatives for name, member in each.get("properties", {}).items()}
+
+
+def test_what_the_schema_of_a_change_leaves_out_is_taken_as_it_says(server, owner):
+    """Null beside texts, lists and members of rows, the networks and the ids of added rows are left out."""
+    listed = {tool["name"]: tool for tool in server.ask(token_of(owner), LIST).result["tools"]}
+    fields = _members(listed["update_my_company"]["inputSchema"]["properties"]["changes"])
+    texts = [name for name, schema in fields.items() if schema.get("type") == "string" and name != "name"]
+    lists = [name for name, schema in fields.items() if schema.get("type") == "array" or "add" in _members(schema)]
+    assert {"symbol", "treasury", "description", "website"} < set(texts)
+    assert {"themes", "positions", "capTable"} < set(lists)
+    assert '"null"' not in json.dumps([fields[name] for name in lists])
+
+    text = token_of(owner)
+    made = make.published(owner.actor("web"))
+    first = {"title": "Pilot", "person": {"name": "Ada Byron"}}
+    filled = {"symbol": "HARB", "treasury": "$5M", "description": "Dredges.", "positions": [first], "themes": ["a"]}
+    server.call(text, "update_my_company", slug=made.slug, changes=filled)
+    empty = {**dict.fromkeys(texts, ""), **{name: [] for name in lists if name in filled}}
+    dry = {"slug": made.slug, "dryRun": True, "expectedTotals": {"positions": 1}}
+    by_null = server.data(text, "update_my_company", changes=dict.fromkeys(empty), **dry)
+    by_empty = server.data(text, "update_my_company", changes=empty, **dry)
+    assert by_empty["diff"] == by_null["diff"]
+    assert by_empty["diff"].keys() >= filled.keys() - {"symbol"}
+
+    networks = fields["socials"]["anyOf"][0]
+    assert "properties" not in networks
+    assert "tiktok" in networks["description"]
+    server.call(text, "update_my_company", slug=made.slug, changes={"socials": {"tiktok": "harbour"}})
+    assert server.data(text, "get_my_company", slug=made.slug)["company"]["socials"]["tiktok"] == "harbour"
+    assert "id" not in _members(_members(fields["positions"])["add"]["items"])
+    assert "id" in _members(_members(fields["proposals"])["add"]["items"])  # whose ids owners may choose
+
+
+# ---------------------------------------------------------------------- statements
+
+
+def test_a_statement_reads_what_is_public_and_is_charged_to_the_account(owner, stranger, tmp_path):
+    draft = make.draft(owner.actor("web"), name="Hidden Harbour")
+    before = fairness.current()
+    limits = fairness.use(Fairness(rate=600, burst=100))
+    try:
+        with fictional_registry(tmp_path / "p.sqlite3") as reader, manage(reader=reader) as own:
+            text = token_of(owner, ["profile:read"])
+            found = own.call(text, "query", sql="SELECT count(*) FROM companies WHERE slug <> :no", params={"no": ""})
+            assert (found["columns"], found["rows"]) == (["count(*)"], [[62]])
+            asked = "SELECT slug FROM companies WHERE name = 'Hidden Harbour' OR slug = :slug"
+            assert own.call(text, "query", sql=asked, params={"slug": draft.slug})["rows"] == []
+            assert "There is no table people2" in own.error(text, "query", sql="SELECT * FROM people2")["message"]
+            limits.statements.charge(f"account {owner.pk}", 60_000)
+            refused_ = own.error(text, "query", sql="SELECT 1")
+            assert (refused_["code"], refused_["message"][:15]) == ("bad_request", "Your statements")
+            other = token_of(stranger)
+            assert own.call(other, "query", sql="SELECT 1")["rows"] == [[1]]
+    finally:
+        fairness.use(before)
+
+
+def test_a_statement_waits_for_the_registry_to_be_readable(server, owner):
+    assert server.error(token_of(owner), "query", sql="SELECT 1")["message"] == (
+        "The registry cannot be read at the moment."
+    )

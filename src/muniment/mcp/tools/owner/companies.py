@@ -62,9 +62,11 @@ from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange, is_short
 from muniment.registry.models import State
 from muniment.registry.review import workflow
+from muniment.schema.company_parts import SOCIALS
+from muniment.schema.item_lists import ItemList
 from muniment.schema.kinds import ANSWER, CHANGE
 from muniment.schema.objects import Schema
-from muniment.schema.record import nullable
+from muniment.schema.record import Record, nullable
 
 PARTS: Final = ("company", "distribution", "positions", "proposals", "capTable", "fundingRounds")
 HISTORY: Final = "history"
@@ -375,18 +377,35 @@ def _replacements(replaced: JSONMapping) -> Iterator[str]:
 
 
 def _changes(schema: Schema) -> JSONObject:
-    """Return the schema of a change; a single round is not described twice."""
+    """Return the schema of a change; what needs no description is not shown."""
     whole = schema.company_change.definition(CHANGE)
     fields = dict(whole["properties"])
+    networks = fields["socials"]["anyOf"][0]
+    networks |= {UNSHOWN: networks.pop("properties"), "description": ", ".join(each.name for each in SOCIALS.fields)}
     fields[_ROUND] = {
         "type": "object",
         "description": f"A row of fundingRounds. {fields[_ROUND]['description']}",
         UNSHOWN: fields[_ROUND]["properties"],
     }
-    added = fields["positions"]["anyOf"][0]["properties"]["add"]["items"]["properties"]
+    pools = schema.company_change.by_name["distribution"].kind
+    assert isinstance(pools, Record)  # noqa: S101 - for the type checker
+    distribution = fields["distribution"]["anyOf"][0]["properties"]
+    for record, described in ((schema.company_change, fields), (pools, distribution)):
+        for field in record.fields:
+            # The registry numbers added rows; set, which is described by words, names the ids of others.
+            if isinstance(field.kind, ItemList) and not field.kind.own_ids:
+                row = _added_row(described[field.name])
+                row[UNSHOWN] = {"id": row["properties"].pop("id")}
     # A member of the change alone: no row has it.
-    added["person"]["properties"]["isNew"] = {"type": "boolean", "description": "another person of the same name"}
+    person = _added_row(fields["positions"])["properties"]["person"]
+    person["properties"]["isNew"] = {"type": "boolean", "description": "another person of the same name"}
     return {**whole, "properties": fields, "description": "only the fields to change"}
+
+
+def _added_row(field: JSONObject) -> JSONObject:
+    """Return the schema of the rows that a change of a list adds."""
+    row: JSONObject = field["anyOf"][0]["properties"]["add"]["items"]
+    return row
 
 
 def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ...]:

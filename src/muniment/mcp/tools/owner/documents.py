@@ -47,7 +47,7 @@ from muniment.mcp.tools.owner.tool import (
 from muniment.oauth.token_authentication import Bridge
 from muniment.schema.record import nullable
 
-_NAME: Final = {"type": "string", "maxLength": 1000, "description": "the file's name, such as report.pdf"}
+_NAME: Final = {"type": "string", "maxLength": 1000}
 _TYPE: Final = {"type": "string", "maxLength": 200, "description": "by the extension if omitted"}
 _DOCUMENT: Final = cuttable(
     object_of(

@@ -9,9 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from muniment.assessments.operations import costs_of
-from muniment.kernel.problems import Unavailable
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools.output_schemas import INTEGER
+from muniment.mcp.tools.owner.tool import readable
 from muniment.mcp.tools.public import framework_tools
 from muniment.mcp.tools.public_lookups import PublicTools
 from muniment.oauth.token_authentication import Bridge
@@ -41,9 +41,7 @@ def owner_framework_tools(
 
     def asking(handler_of: Callable[[PublicTools], Handler]) -> Callable[[Arguments, Caller], Awaitable[Marked]]:
         async def handler(arguments: Arguments, caller: Caller) -> Marked:
-            found = reader()
-            if found is None:
-                raise Unavailable("The registry cannot be read at the moment.", "Try again in a few seconds.")
+            found = readable(reader)
             fields = arguments.get("fields")
             public_arguments = arguments
             if fields is not None:

@@ -25,6 +25,8 @@ from muniment.mcp.tools.owner.frameworks import owner_framework_tools
 from muniment.mcp.tools.owner.profile import profile_tools
 from muniment.mcp.tools.owner.reports import Waiting, report_tools
 from muniment.mcp.tools.owner.sharing import sharing_tools
+from muniment.mcp.tools.owner.tool import readable
+from muniment.mcp.tools.query import query_tool
 from muniment.oauth.resources import manage_server as address_of
 from muniment.oauth.token_authentication import Bridge, TokenAuthenticator
 from muniment.schema.objects import Schema
@@ -35,8 +37,9 @@ def _instructions(base_url: str) -> str:
     return f"""\
 You act for one user, limited to what this user owns in the registry and to the scopes of your credential.
 
-- Start with list_my_companies: its id is the slug that the other tools take. get_my_company returns a listing with \
-its version, even before it is public.
+- Start with list_my_companies: its id is the slug that the other tools take; page addresses and exact names work \
+too. get_my_company returns a listing with its version, even before it is public. query answers SQL about all that is \
+public.
 {INSTRUCTIONS}\
 - update_my_company changes only the fields in `changes`: absent fields stay, null clears, lists replace, objects \
 merge by key. Try it with dryRun true, show the diff, then send it with expectedVersion. If the version has changed, \
@@ -83,6 +86,7 @@ def owner_declarations(
         *report_tools(call, base_url, waiting),
         *sharing_tools(call, base_url),
         *owner_framework_tools(call, reader, base_url, schema, "reports:read"),
+        query_tool(schema, lambda: readable(reader)),
     )
     declared, views = with_views(taking_addresses(tools, base_url), OWNER, base_url)
     return Declarations(

@@ -26,7 +26,7 @@ from muniment.kernel.wire import summary_path, timestamp
 from muniment.mcp import provenance
 from muniment.mcp.declarations import Answer, Arguments, Caller, InputRequired, Marked, Tool
 from muniment.mcp.tools.output_schemas import BOOLEAN, MOMENT, STRING, object_of, one_of, single, strings
-from muniment.mcp.tools.owner.tool import DRY, DRY_RUN, RUN_ID, dry_marked, is_dry, owner_tool, rehearsal
+from muniment.mcp.tools.owner.tool import DRY, DRY_RUN, ID, dry_marked, is_dry, owner_tool, rehearsal
 from muniment.oauth.token_authentication import Bridge
 from muniment.schema.record import nullable
 
@@ -145,7 +145,7 @@ def sharing_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "reports:run",
             single(_SHARED),
             arguments={
-                "runId": RUN_ID,
+                "runId": ID,
                 "shared": {"type": "boolean", "default": True},
                 "publish": {"enum": ["score", "sections", "withdraw"]},
                 "dryRun": DRY_RUN,
@@ -161,7 +161,7 @@ def sharing_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "reports:run",
             single(_APPLICATION),
             arguments={
-                "runId": RUN_ID,
+                "runId": ID,
                 "withdraw": {"type": "boolean", "default": False},
                 "confirm": CONFIRM,
                 "dryRun": DRY_RUN,
