@@ -200,4 +200,6 @@ OPERATOR_PATHS = [
     "/operate/accounts?q=nobody",
     "/operate/fields",
     "/operate/fields/company?preset=tokenChain",
+    "/operate/queries",
+    "/operate/queries/new?sql=SELECT+1",
 ]

@@ -56,7 +56,7 @@ def servers(tmp_path_factory):
         owner = Server(product, "/api/manage/mcp", headers, [["list_my_companies", {}]], [])
         change = {"slug": slug, "changes": {"description": "A test."}, "dryRun": True}
         owner.job["calls"] += [["get_my_company", {"slug": slug}], ["update_my_company", change]]
-        owner.job["open"] = ["list_company_form_options", "update_my_company"]
+        owner.job["open"] = ["list_company_form_options", "query", "update_my_company"]
         yield {"public": public, "owner": owner}
 
 

@@ -108,8 +108,8 @@ def test_a_view_is_served_at_its_address_and_at_those_of_other_versions(side):
 
 def test_the_prompts_are_rendered_with_their_arguments(side):
     for listed in side.both("prompts/list"):
-        assert len(listed["prompts"]) == 2
-    for prompt in side.offer.prompts:
+        assert len(listed["prompts"]) == len(side.offer.all_prompts)
+    for prompt in side.offer.all_prompts:
         given = {name: f"value-{name}" for name in prompt.arguments}
         for got in side.both("prompts/get", {"name": prompt.name, "arguments": given}):
             assert all(value in got["messages"][0]["content"]["text"] for value in given.values())

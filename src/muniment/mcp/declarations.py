@@ -312,6 +312,7 @@ class Declarations:
 
     Args:
         icon_url: the URL of a square SVG; "" for none.
+        changing_prompts: returns the prompts that change while the server runs, the same tuple until they do.
         list_ttl_ms: how long clients may cache lists.
         read_ttl_ms: how long clients may cache resources.
         shared: whether caches may be shared between users.
@@ -329,6 +330,7 @@ class Declarations:
     tools: tuple[Tool, ...] = ()
     resources: tuple[ResourceTemplate, ...] = ()
     prompts: tuple[Prompt, ...] = ()
+    changing_prompts: Callable[[], tuple[Prompt, ...]] = tuple
     views: tuple[TextResource, ...] = ()
     skills: tuple[Skill, ...] = ()
     list_ttl_ms: int = 3_600_000
@@ -345,6 +347,10 @@ class Declarations:
     def texts(self) -> tuple[TextResource, ...]:
         """Return the texts of the server itself: views and skills."""
         return (*self.views, *(skill.resource for skill in self.skills))
+
+    @property
+    def all_prompts(self) -> tuple[Prompt, ...]:
+        return (*self.prompts, *self.changing_prompts())
 
     @property
     def plain_resources(self) -> "tuple[ResourceTemplate | TextResource, ...]":

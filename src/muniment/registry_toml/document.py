@@ -126,7 +126,12 @@ CHARTS: Final = ("", "none", "bar", "line", "scatter")
 
 
 class RegistrySettings(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """All that ``registry.toml`` declares."""
+    """
+    All that ``registry.toml`` declares, and what only the operator's console adds.
+
+    Args:
+        console_queries: the saved queries of the console, which the file neither declares nor removes.
+    """
 
     registry: Registry = Registry()
     words: Words = Words()
@@ -138,13 +143,14 @@ class RegistrySettings(Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     backups: Backups = Backups()
     fields: tuple[dict[str, Any], ...] = ()
     queries: tuple[Query, ...] = ()
+    console_queries: tuple[Query, ...] = ()
 
     def __hash__(self) -> int:
         # Without the fields: their tables have no hash.
         return hash(
             (
                 *(self.registry, self.words, self.sections, self.vocabulary),
-                *(self.brand, self.texts, self.legal, self.backups, self.queries),
+                *(self.brand, self.texts, self.legal, self.backups, self.queries, self.console_queries),
             )
         )
 

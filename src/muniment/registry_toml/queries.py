@@ -4,7 +4,7 @@ from typing import Final
 
 from muniment.kernel.phrases.phrase import marked
 from muniment.registry_toml.applied import current
-from muniment.registry_toml.document import Query
+from muniment.registry_toml.document import Query, RegistrySettings
 
 SHIPPED: Final = (
     Query(
@@ -104,10 +104,15 @@ SHIPPED: Final = (
 
 
 def saved_queries() -> tuple[Query, ...]:
-    """Return the declared queries, then those that every registry has and that no declared one replaces."""
-    declared = current().queries
-    names = {query.slug for query in declared}
-    return (*declared, *(query for query in SHIPPED if query.slug not in names))
+    """Return the queries of the file, those of the console, and those that every registry has; the first of a slug."""
+    return queries_of(current())
+
+
+def queries_of(settings: RegistrySettings) -> tuple[Query, ...]:
+    by_slug: dict[str, Query] = {}
+    for query in (*settings.queries, *settings.console_queries, *SHIPPED):
+        by_slug.setdefault(query.slug, query)
+    return tuple(by_slug.values())
 
 
 def saved_query(slug: str) -> Query | None:

@@ -48,6 +48,7 @@ _LENGTHS: Final = {
     "legal.privacy": _LONG,
     "legal.terms": _LONG,
 }
+CONSOLE_QUERIES: Final = "console_queries"
 _QUERY_LENGTHS: Final = {"slug": 60, "title": 100, "text": 500, "sql": MAX_STATEMENT}
 _QUERY_SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 PICTURE: Final = re.compile(r"/pictures/[0-9a-f]{32}-512\.webp")
@@ -112,13 +113,26 @@ def parse(text: str) -> RegistrySettings:
         found = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidSettings({"": Phrase("This is not TOML: {error}.", error=error)}) from None
+    if CONSOLE_QUERIES in found:
+        raise InvalidSettings({CONSOLE_QUERIES: _unknown(CONSOLE_QUERIES, f"[[{CONSOLE_QUERIES}]]", ("queries",))})
     return check(found)
 
 
 def written(settings: RegistrySettings) -> str:
-    """Return settings as the text of a file, which :func:`parse` reads as the same settings."""
+    """
+    Return settings as the text of a file, which :func:`parse` reads as the same settings.
+
+    The queries of the console are queries of the file then, so that another registry can have them.
+    """
     lines = []
     tables = msgspec.to_builtins(settings)
+    console_queries = tables.pop(CONSOLE_QUERIES, ())
+    if console_queries:
+        own = {query["slug"] for query in tables.get("queries", ())}
+        tables["queries"] = [
+            *tables.get("queries", ()),
+            *[query for query in console_queries if query["slug"] not in own],
+        ]
     for section, values in tables.items():
         if isinstance(values, dict):
             lines += ["", f"[{section}]", *_pairs(values)]
@@ -157,8 +171,8 @@ def check(values: Mapping[str, Any]) -> RegistrySettings:
     for name, value in values.items():
         if name == "fields":
             known[name] = _fields(value, faults)
-        elif name == "queries":
-            known[name] = _queries(value, faults)
+        elif name in {"queries", CONSOLE_QUERIES}:
+            known[name] = _queries(name, value, faults)
         elif name not in SECTIONS:
             faults[name] = _unknown(name, f"[{name}]", (*SECTIONS, "fields", "queries"))
         elif not isinstance(value, Mapping):
@@ -177,9 +191,8 @@ def known_part(values: Mapping[str, Any]) -> RegistrySettings:
     """Return what this version knows of settings that a later version has stored."""
     known: dict[str, Any] = {"fields": values.get("fields", ())}
     members = {field.name for field in msgspec.structs.fields(Query)}
-    known["queries"] = [
-        {name: value for name, value in query.items() if name in members} for query in values.get("queries", ())
-    ]
+    for name in ("queries", CONSOLE_QUERIES):
+        known[name] = [{key: value for key, value in query.items() if key in members} for query in values.get(name, ())]
     for name, kind in SECTIONS.items():
         table = values.get(name)
         if isinstance(table, Mapping):
@@ -325,20 +338,20 @@ def _fields(value: Any, faults: dict[str, str]) -> list[dict[str, Any]]:
     return [dict(each) for each in value]
 
 
-def _queries(value: Any, faults: dict[str, str]) -> list[dict[str, Any]]:
+def _queries(of: str, value: Any, faults: dict[str, str]) -> list[dict[str, Any]]:
     """Check saved queries; whether a statement can be answered is known only where the tables are."""
     if not isinstance(value, list | tuple) or not all(isinstance(each, Mapping) for each in value):
-        faults["queries"] = "queries must be tables: [[queries]]."
+        faults[of] = "queries must be tables: [[queries]]."
         return []
     if len(value) > MAX_QUERIES:
-        faults["queries"] = Phrase(
+        faults[of] = Phrase(
             "There are {count:,} queries; at most {limit} are accepted.", count=len(value), limit=MAX_QUERIES
         )
         return []
     known: dict[str, dict[str, Any]] = {}
     for number, declared in enumerate(value, 1):
         slug = declared.get("slug")
-        place = f"queries.{slug if isinstance(slug, str) and slug else number}"
+        place = f"{of}.{slug if isinstance(slug, str) and slug else number}"
         query = {}
         for name, member in declared.items():
             try:

@@ -5,16 +5,18 @@ import json
 import pytest
 
 from make import published as make
-from muniment.mcp.tools import near_statements, query
+from muniment.mcp.tools import near_statements, public, query
 from muniment.mcp.tools.near_statements import near_statement
 from muniment.mcp.tools.query import tables_in_brief
+from muniment.registry_toml.document import Query
+from muniment.registry_toml.queries import SHIPPED
 from muniment.schema.kinds import Number
 from muniment.schema.objects import registry_schema
 from muniment.schema.record import Field
 from muniment.store.reader import Reader
 from muniment.store.tables import FILE_NAME
 from muniment.store.tables.following import Tables
-from services.mcp import public_server
+from services.mcp import legacy, modern, public_server
 
 SCHEMA = registry_schema("USD")
 ADDRESS = {"city": "Lisbon", "country": "PT"}
@@ -142,3 +144,41 @@ def test_search_shows_no_result_of_common_words_and_proposes_a_statement(registr
 def test_names_are_found_as_before(registry):
     found = registry.call("search", {"query": "unswap"})["structuredContent"]
     assert [each["id"] for each in found["results"]] == ["company:uniswap"]
+
+
+# ---------------------------------------------------------------------- saved queries as prompts
+
+IN_CITY = Query("in-a-city", "In a city", "Who is there.", "SELECT slug FROM companies WHERE city = :city AND 1 = :n")
+
+
+def listed_prompts(registry, request=modern):
+    return {each["name"]: each for each in registry.ask(*request("prompts/list")).result["prompts"]}
+
+
+def test_saved_queries_are_prompts_whose_arguments_are_the_parameters(registry):
+    found = listed_prompts(registry)
+    assert found.keys() == {"research_company", "compare_companies", *(query.slug for query in SHIPPED)}
+    similar = found["similar-companies"]
+    assert similar["title"] == "Similar companies"
+    assert [(each["name"], each["required"]) for each in similar["arguments"]] == [("company", True)]
+    ref = {"type": "ref/prompt", "name": "similar-companies"}
+    asked = {"ref": ref, "argument": {"name": "company", "value": "opt"}}
+    assert registry.ask(*modern("completion/complete", asked)).result["completion"]["values"] == ["optimism"]
+    missing = registry.ask(*modern("prompts/get", {"name": "similar-companies"}))
+    assert "argument company" in missing.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("request_", [modern, legacy])
+def test_a_query_that_is_saved_later_is_a_prompt_at_once_whose_statement_is_answered(registry, monkeypatch, request_):
+    assert "in-a-city" not in listed_prompts(registry, request_)
+    monkeypatch.setattr(public, "saved_queries", lambda: (*SHIPPED, IN_CITY))
+    assert listed_prompts(registry, request_)["in-a-city"]["description"] == "Who is there."
+    asked = {"name": "in-a-city", "arguments": {"city": "Lisbon", "n": "1"}}
+    text = registry.ask(*request_("prompts/get", asked)).result["messages"][0]["content"]["text"]
+    assert IN_CITY.sql in text
+    params = json.loads(text.partition("the params ")[2].partition(":\n")[0])
+    assert params == {"city": "Lisbon", "n": 1}
+    assert ask(registry, IN_CITY.sql, params=params)["rows"] == [["optimism"]]
+    monkeypatch.undo()
+    assert "in-a-city" not in listed_prompts(registry, request_)
+    assert registry.ask(*request_("prompts/get", asked)).json()["error"]["code"] == -32602

@@ -83,6 +83,19 @@ def test_a_saved_query_is_a_page_a_feed_and_a_frame(site):
     assert site.get("/data/queries/none-such").status == 404
 
 
+def test_links_name_only_what_was_chosen(site):
+    """The chart that a saved query has by itself is no choice."""
+    for slug, chart in (("people-in-several-teams", "none"), ("companies-by-country", "bar")):
+        html = site.get(f"/data/queries/{slug}").body.decode()
+        assert "_sort=" in html
+        assert f"_chart={chart}" not in html.partition('class="orders')[0]
+        assert "_chart=nonsense" not in site.get(f"/data/queries/{slug}?_chart=nonsense").body.decode()
+    chosen = site.get("/data/queries/companies-by-country?_chart=none").body.decode()
+    assert "_sort=-2&amp;_chart=none" in chosen
+    assert "chart-bar" not in chosen
+    assert 'href="/data/queries/companies-by-country"' in chosen
+
+
 def test_every_shipped_query_is_answered(site):
     from muniment.registry_toml.queries import SHIPPED
 

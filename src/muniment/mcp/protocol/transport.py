@@ -149,7 +149,7 @@ def read_resource(offer: Declarations, uri: str, caller: Caller) -> JSONObject:
 
 def get_prompt(offer: Declarations, name: str, arguments: Mapping[str, str] | None) -> JSONObject:
     """Return the messages of the prompt *name*."""
-    found = next((prompt for prompt in offer.prompts if prompt.name == name), None)
+    found = next((prompt for prompt in offer.all_prompts if prompt.name == name), None)
     if found is None:
         raise Fault(INVALID_PARAMS, f"Unknown prompt: {name[:100]}")
     given = arguments or {}
@@ -182,7 +182,7 @@ def complete(offer: Declarations, ref: Any, name: str, value: str) -> JSONObject
         if template is not None and template.variable == name:
             find = template.complete
     else:
-        prompt = next((found for found in offer.prompts if found.name == ref.name), None)
+        prompt = next((found for found in offer.all_prompts if found.name == ref.name), None)
         find = prompt.complete.get(name) if prompt else None
     values = find(value, MAX_COMPLETIONS + 1) if find else []
     return {"completion": {"values": values[:MAX_COMPLETIONS], "hasMore": len(values) > MAX_COMPLETIONS}}
@@ -234,7 +234,9 @@ class FinishedResults:
         self._offer = offer
         self._end = b',"resultType":"complete","_meta":{' + self.own_meta
         self._tools: dict[frozenset[str], tuple[bytes, bytes]] = {}
-        self._lists = {**self._of_resources(), **self._of_prompts(), **self._of_skills()}
+        self._lists = {**self._of_resources(), **self._of_skills()}
+        self._changing_prompts = offer.changing_prompts()
+        self._prompts = self._of_prompts()
         instructions, capabilities = _encode_result(offer.instructions), _encode_result(offer.capabilities)
         self.discover = (
             b'{"supportedVersions":["%s"],"capabilities":' % messages.MODERN.encode() + capabilities
@@ -260,6 +262,8 @@ class FinishedResults:
 
     def listing(self, method: str, scopes: frozenset[str]) -> tuple[bytes, bytes] | None:
         """Return the result of a list, modern and legacy; None if the server has no such list."""
+        if method == "prompts/list" and self._offer.prompts:
+            return self._listed_prompts()
         if method != TOOLS:
             return self._lists.get(method)
         found = self._tools.get(scopes)
@@ -279,10 +283,14 @@ class FinishedResults:
             "resources/templates/list": self._list("resourceTemplates", templates),
         }
 
-    def _of_prompts(self) -> dict[str, tuple[bytes, bytes]]:
-        if not self._offer.prompts:
-            return {}
-        return {"prompts/list": self._list("prompts", [each.to_wire() for each in self._offer.prompts])}
+    def _listed_prompts(self) -> tuple[bytes, bytes]:
+        changing = self._offer.changing_prompts()
+        if changing is not self._changing_prompts:
+            self._changing_prompts, self._prompts = changing, self._of_prompts()
+        return self._prompts
+
+    def _of_prompts(self) -> tuple[bytes, bytes]:
+        return self._list("prompts", [each.to_wire() for each in self._offer.all_prompts])
 
     def _of_skills(self) -> dict[str, tuple[bytes, bytes]]:
         if not self._offer.skills:

@@ -4,9 +4,12 @@ The public tool server: sixteen tools over the reader that the REST API uses, so
 Source: tools, Public server; decisions, section 3.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
+
+import msgspec
 
 from muniment import __version__
 from muniment.kernel.fairness import Limiter
@@ -39,9 +42,12 @@ from muniment.mcp.tools.output_schemas import (
 from muniment.mcp.tools.public_lookups import MAX_IDS, ChangeTools, PublicTools
 from muniment.mcp.tools.public_search import SearchTools
 from muniment.mcp.tools.query import query_tool
+from muniment.registry_toml.document import Query
+from muniment.registry_toml.queries import saved_queries
 from muniment.schema.filters import Criterion, Listing
 from muniment.schema.objects import Schema
 from muniment.store.reader import Reader
+from muniment.store.tables.statements import parameters_in, value_of
 
 _INSTRUCTIONS = f"""\
 A registry of reviewed companies, DAOs, nonprofits, accelerators and VCs, the people who hold positions in them, \
@@ -379,6 +385,40 @@ def _prompts(tools: PublicTools) -> tuple[Prompt, ...]:
     )
 
 
+def _prompts_of_queries(tools: PublicTools) -> Callable[[], tuple[Prompt, ...]]:
+    """Return what makes the saved queries of the registry prompts, again when they change."""
+    slugs = {kind: tools.slugs(kind) for kind in ("company", "person", "framework")}
+
+    @functools.lru_cache(maxsize=1)
+    def made_of(queries: tuple[Query, ...]) -> tuple[Prompt, ...]:
+        return tuple(_prompt_of_query(query, slugs) for query in queries)
+
+    return lambda: made_of(saved_queries())
+
+
+def _prompt_of_query(query: Query, slugs: Mapping[str, Callable[[str, int], list[str]]]) -> Prompt:
+    """Return a saved query as a prompt, whose arguments are the parameters of the statement."""
+    names = parameters_in(query.sql)
+
+    def render(given: Mapping[str, str]) -> str:
+        params = msgspec.json.encode({name: value_of(given[name]) for name in names}).decode()
+        values = f" and the params {params}" if names else ""
+        return (
+            f"Answer the saved query “{query.title}” of this registry. {query.text} Call the tool query with this "
+            f"sql{values}:\n\n{query.sql}\n\nShow the rows as a table, with the edition of the answer, and say so if "
+            "they were truncated."
+        )
+
+    return Prompt(
+        name=query.slug,
+        title=query.title,
+        description=query.text or query.title,
+        arguments={name: f"the slug of a {name}" if name in slugs else f"the value of :{name}" for name in names},
+        render=render,
+        complete={name: slugs[name] for name in names if name in slugs},
+    )
+
+
 def public_declarations(reader: Reader, *, base_url: str, registry_name: str, schema: Schema) -> Declarations:
     """Return the declarations of the public server; *base_url* has no trailing slash."""
     tools = PublicTools(reader, base_url, schema)
@@ -398,6 +438,7 @@ def public_declarations(reader: Reader, *, base_url: str, registry_name: str, sc
         skills=skills(PUBLIC_SKILLS),
         resources=_resources(tools),
         prompts=_prompts(tools),
+        changing_prompts=_prompts_of_queries(tools),
     )
 
 

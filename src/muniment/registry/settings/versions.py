@@ -38,6 +38,7 @@ from muniment.schema.declared.declarations import declare
 from muniment.schema.declared.faults import FieldsError
 from muniment.schema.objects import registry_schema
 from muniment.store.published import mark_in
+from muniment.store.tables.answering import Refused
 from muniment.store.tables.form import Form
 from muniment.store.tables.statements import fault_of
 
@@ -103,6 +104,8 @@ def apply_settings(
     with transaction.atomic():
         latest = _lock_latest()
         number, before = (latest.number, _settings(latest)) if latest else (0, DEFAULT)
+        if file_digest:
+            settings = msgspec.structs.replace(settings, console_queries=before.console_queries)
         if expected_number is not None and expected_number != number:
             raise Conflict("The settings were changed by someone else.", "Open the page again and repeat your changes.")
         if settings == before:
@@ -112,7 +115,7 @@ def apply_settings(
         if settings.fields != before.fields:
             _check_fields(settings)
             _enqueue_fields(before)
-        if (settings.queries, settings.fields) != (before.queries, before.fields):
+        if _asked(settings) != _asked(before):
             _check_queries(settings)
         if settings.registry.languages != before.registry.languages:
             _check_languages(settings)
@@ -160,24 +163,37 @@ def _check_fields(settings: RegistrySettings) -> None:
         )
 
 
+def _asked(settings: RegistrySettings) -> tuple[object, ...]:
+    """Return what decides whether the saved queries can be answered."""
+    return settings.queries, settings.console_queries, settings.fields
+
+
 def _check_queries(settings: RegistrySettings) -> None:
     """Ask each saved query of empty tables that have the declared fields."""
-    if not settings.queries:
+    placed = [("queries", query) for query in settings.queries]
+    placed += [(reading.CONSOLE_QUERIES, query) for query in settings.console_queries]
+    if not placed:
         return
-    currency = config.current().currency
-    form = Form(declare(registry_schema(currency), declared_fields.read(settings.fields), currency))
+    form = _form_of(settings)
     faults: dict[str, str] = {}
-    for query in settings.queries:
+    for of, query in placed:
         refused = fault_of(query.sql, form)
         if refused is not None:
-            faults[f"queries.{query.slug}.sql"] = Phrase(
-                "{place}: {message} {hint}",
-                place=f"queries.{query.slug}.sql",
-                message=refused.message,
-                hint=refused.hint,
-            )
+            place = f"{of}.{query.slug}.sql"
+            faults[place] = Phrase("{place}: {message} {hint}", place=place, message=refused.message, hint=refused.hint)
     if faults:
         raise reading.InvalidSettings(faults)
+
+
+def fault_of_statement(sql: str, settings: RegistrySettings) -> Refused | None:
+    """Return why a statement cannot be a saved query; None if it can."""
+    return fault_of(sql, _form_of(settings))
+
+
+def _form_of(settings: RegistrySettings) -> Form:
+    """Return the tables with the declared fields of *settings*."""
+    currency = config.current().currency
+    return Form(declare(registry_schema(currency), declared_fields.read(settings.fields), currency))
 
 
 def _enqueue_fields(before: RegistrySettings) -> None:

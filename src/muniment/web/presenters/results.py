@@ -106,10 +106,15 @@ def _whole(text: str) -> int:
 
 
 class _Address:
-    """The address of the page with other choices than those that are shown."""
+    """
+    The address of the page with other choices than those that are shown.
 
-    def __init__(self, path: str, pairs: Sequence[tuple[str, str]], shown: Shown) -> None:
-        self._path, self._pairs, self._shown = path, pairs, shown
+    Args:
+        chart: the kind of chart that the page shows without a choice, so that no address names it.
+    """
+
+    def __init__(self, path: str, pairs: Sequence[tuple[str, str]], shown: Shown, chart: str) -> None:
+        self._path, self._pairs, self._shown, self._chart = path, pairs, shown, chart
 
     def sorted_by(self, sort: int) -> str:
         return self._with(sort, 1, self._shown.chart)
@@ -126,14 +131,22 @@ class _Address:
             pairs.append(("_sort", str(sort)))
         if page > 1:
             pairs.append(("_page", str(page)))
-        if chart:
+        if chart != self._chart:
             pairs.append(("_chart", chart))
-        return f"{self._path}?{urlencode(pairs)}"
+        return f"{self._path}?{urlencode(pairs)}" if pairs else self._path
 
 
-def result(title: str, answered: Answered, shown: Shown, path: str, pairs: Sequence[tuple[str, str]]) -> ShownAnswer:
-    """Present an answer; *path* and *pairs* are the address of the page without what was chosen."""
-    address = _Address(path, pairs, shown)
+def result(
+    title: str, answered: Answered, shown: Shown, where: tuple[str, Sequence[tuple[str, str]]], chart: str = ""
+) -> ShownAnswer:
+    """
+    Present an answer.
+
+    Args:
+        where: the path and the parameters of the page without what was chosen.
+        chart: the kind of chart that suits it, where its author has chosen one.
+    """
+    path, pairs = where
     numbers = [_is_numeric(answered, index) for index in range(len(answered.columns))]
     rows = _sorted(answered.rows, shown.sort)
     pages = max(1, -(-len(rows) // ROWS_A_PAGE))
@@ -141,7 +154,10 @@ def result(title: str, answered: Answered, shown: Shown, path: str, pairs: Seque
     first_row = (page - 1) * ROWS_A_PAGE
     visible = rows[first_row : first_row + ROWS_A_PAGE]
     kinds = possible_charts(answered, numbers)
-    kind = shown.chart if shown.chart in {*kinds, "none"} else next(iter(kinds), "none")
+    known = {*kinds, "none"}
+    unchosen = chart if chart in known else next(iter(kinds), "none")
+    kind = shown.chart if kinds and shown.chart in known else unchosen
+    address = _Address(path, pairs, shown._replace(chart=kind), unchosen)
     bars, plot = _drawn(title, answered, numbers, kind)
     return ShownAnswer(
         _headings(answered.columns, numbers, shown.sort, address),

@@ -16,6 +16,7 @@ from muniment.web.views.operate import (
     listings,
     maintenance,
     overview,
+    queries,
     registry_settings,
 )
 from muniment.web.views.setting_up import invitations, steps
@@ -59,6 +60,10 @@ OPERATE: Final = [
         r"^operate/fields/(?P<of>company|person)/(?P<key>[A-Za-z0-9]{2,40})/(?P<action>up|down|retire|use)$",
         fields.move,
     ),
+    path("operate/queries", queries.queries),
+    path("operate/queries/new", queries.add),
+    path("operate/queries/<slug:slug>/edit", queries.edit),
+    path("operate/queries/<slug:slug>/delete", queries.delete),
     path("operate/import", imports.home),
     path("operate/import/runs/<int:key>", imports.result),
     path("operate/import/runs/<int:key>/report.csv", import_reports.of_run),

@@ -250,9 +250,12 @@ def remove(request: HttpRequest, of: str, key: str) -> HttpResponse:
     declared = editing.get_field(latest, of, key)
     if request.method == "POST":
         with problems_shown(request):
-            number = _version(request.GET.get("version", ""))
-            made = editing.remove_field(actor_of(request), of, key, expected_number=number)
-            messages.success(request, str(_APPLIED) % {"number": made})
+            try:
+                number = _version(request.GET.get("version", ""))
+                made = editing.remove_field(actor_of(request), of, key, expected_number=number)
+                messages.success(request, str(_APPLIED) % {"number": made})
+            except InvalidSettings as refusal:  # a saved query reads its column
+                messages.error(request, str(refusal))
         return HttpResponseRedirect(HOME)
     n = next(each.values.n for each in editing.list_fields(latest) if each.declared == declared)
     searches = count_searches_by(_COLLECTIONS[of], parameters_of(declared))

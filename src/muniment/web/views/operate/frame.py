@@ -35,6 +35,7 @@ ENTRIES: Final = (
     Entry("listings", gettext_lazy("Listings"), "/operate/listings", _REGISTRY),
     Entry("import", gettext_lazy("Import"), "/operate/import", _REGISTRY),
     Entry("fields", gettext_lazy("Fields"), "/operate/fields", _REGISTRY),
+    Entry("queries", gettext_lazy("Saved queries"), "/operate/queries", _REGISTRY),
     Entry("registry", gettext_lazy("Registry settings"), "/operate/registry", _REGISTRY),
     Entry("accounts", gettext_lazy("Accounts"), "/operate/accounts", _PEOPLE),
     Entry("credits", gettext_lazy("Credits"), "/operate/credits", _PEOPLE),

@@ -167,8 +167,8 @@ def _answer_of(request: HttpRequest, asked: Asked, title: str, where: Where, cha
     }
     if answered is not None and outcome is not None:
         values = {name: request.GET.get(name, "") for name in ("_sort", "_page", "_chart")}
-        values["_chart"] = values["_chart"] or chart
-        context["result"] = results.result(title, answered, results.chosen(values, len(answered.columns)), path, pairs)
+        chosen = results.chosen(values, len(answered.columns))
+        context["result"] = results.result(title, answered, chosen, where, chart)
         context["milliseconds"] = 0 if outcome.is_kept else max(1, round(1_000 * answered.cpu_s))
         context["edition"] = answered.edition
     return context
