@@ -13,7 +13,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate growth help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-memory bench-visibility bench-listeners bench-visits bench-limits bench-agents reference pictures screenshots lock audit dist messages
+.PHONY: mutate growth help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-memory bench-visibility bench-listeners bench-visits bench-limits bench-agents reference editor pictures screenshots lock audit dist messages
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -130,6 +130,9 @@ messages: install ## bring the message catalogues up to date with the texts of t
 
 reference: install ## write the tables of docs/REFERENCE.md
 	$(BIN)/python checks/reference.py
+
+editor: $(VENV)/.installed ## bundle the editor of the query page anew
+	cd tests && ../$(BIN)/python -m services.editor
 
 pictures: install services ## take the pictures of the README from the demo
 	PYTHONPATH=tests $(BIN)/python tests/browser/pictures.py docs/pictures

@@ -399,6 +399,8 @@ def _prompts_of_queries(tools: PublicTools) -> Callable[[], tuple[Prompt, ...]]:
 def _prompt_of_query(query: Query, slugs: Mapping[str, Callable[[str, int], list[str]]]) -> Prompt:
     """Return a saved query as a prompt, whose arguments are the parameters of the statement."""
     names = parameters_in(query.sql)
+    arguments = {name: f"the value of :{name} in the statement" for name in names}
+    arguments |= {name: f"the slug of a {name}" for name in names if name in slugs}
 
     def render(given: Mapping[str, str]) -> str:
         params = msgspec.json.encode({name: value_of(given[name]) for name in names}).decode()
@@ -413,7 +415,7 @@ def _prompt_of_query(query: Query, slugs: Mapping[str, Callable[[str, int], list
         name=query.slug,
         title=query.title,
         description=query.text or query.title,
-        arguments={name: f"the slug of a {name}" if name in slugs else f"the value of :{name}" for name in names},
+        arguments=arguments,
         render=render,
         complete={name: slugs[name] for name in names if name in slugs},
     )

@@ -176,7 +176,7 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
         ],
         gettext("Delete saved query"),
     )
-    crumbs = [(gettext("Saved queries"), HOME), (found.title, f"{HOME}/{slug}/edit"), (question.button, "")]
+    crumbs = [(gettext("Saved queries"), HOME), (found.title, f"{HOME}/{slug}/edit"), (str(question.button), "")]
     return ask(request, question, back=HOME, crumbs=crumbs)
 
 
