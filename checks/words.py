@@ -174,7 +174,8 @@ def committed(folder: str) -> list[Path]:
     """Return the files of *folder* that hold texts, migrations included."""
     names = subprocess.run(["git", "ls-files", "-z", folder], cwd=ROOT, capture_output=True, check=True).stdout  # noqa: S603, S607 - git of this machine
     files = (ROOT / name for name in names.decode().split("\0") if name)
-    return [file for file in files if file.suffix in READERS and file.is_file()]
+    # Minified scripts are those of libraries.
+    return [file for file in files if file.suffix in READERS and ".min." not in file.name and file.is_file()]
 
 
 def main() -> int:

@@ -61,12 +61,13 @@ def everything_of(mark, person=""):
     }
 
 
-def public_person(name, mark):
-    """Publish a person with a mark, but not in the slug, which the change feed keeps for 30 days; return the slug."""
+def public_person(mark):
+    """Publish a person with a mark, also in the slug, which the change feed keeps for 30 days; return the slug."""
+    name = f"Mia {mark}"
     make.published(make.owner(), positions=[{"title": "Pilot", "person": {"name": name}}])
     slug, me = Person.objects.get(name=name).slug, make.owner()
     join_person(make.reviewer(), slug, me.account_id)
-    update_profile(me, ProfileChange(name=f"Mia {mark}", bio=f"The bio of {mark}."))
+    update_profile(me, ProfileChange(bio=f"The bio of {mark}."))
     return slug
 
 
@@ -79,7 +80,7 @@ def fill():
     """
     me, judge, stranger = make.owner("qxmail@example.org"), make.reviewer(), make.owner()
     public = make.published(me, name="Quay", **everything_of(PUBLIC)).slug
-    leaving, erased = public_person("Mia Sol", LEAVING), public_person("Mia Luna", ERASED)
+    leaving, erased = public_person(LEAVING), public_person(ERASED)
     make.draft(me, name="Qxdraft", **everything_of("qxdraft"))
     asked = make.draft(me, name="Qxasked", **everything_of("qxasked")).slug
     workflow.submit_company(me, asked)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from muniment.store import published
-from muniment.store.tables.copying import FEED, followed
+from muniment.store.tables.copying import FEED, followed, row_of_change
 from muniment.store.tables.form import CHANGES, Form, Row, Table
 from muniment.store.verifying.sqlite_file import open_to_read
 
@@ -85,7 +85,7 @@ def _rows_of_nothing(source: sqlite3.Connection, own: sqlite3.Connection, form: 
             stored = {key for (key,) in own.execute(f'SELECT DISTINCT "{table.key[0]}" FROM "{table.name}"')}
             if stored - keys:
                 yield table.name, f"rows of {len(stored - keys):,} documents that are not published"
-    feed = source.execute(FEED, (0, -1)).fetchall()
+    feed = [row_of_change(change) for change in source.execute(FEED, (0, -1))]
     first = feed[0][0] if feed else 0
     stored_feed = own.execute(
         f"SELECT * FROM {CHANGES.name} WHERE sequence >= ? ORDER BY sequence", (first,)

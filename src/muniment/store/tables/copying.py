@@ -113,6 +113,18 @@ def changes_after(
     return rows
 
 
+def row_of_change(change: Change) -> Row:
+    """
+    Return the row of an entry of the feed.
+
+    A person who is not published any more is not named: the feed keeps the slug of an erased one for 30 days, so that
+    copies know whom to delete, and tables are no such copy.
+    """
+    sequence, kind, key, what, at, fields = change
+    slug = None if (kind, what) == ("person", "unlisted") else key
+    return sequence, kind, slug, what, at, fields
+
+
 def insert(own: sqlite3.Connection, form: Form, kind: str, documents: list[Unwritten]) -> None:
     """Insert the rows of documents."""
     tables = form.of_kind[kind]
@@ -156,7 +168,7 @@ def write(
                 pause()
         sequence = 0
         while changes := source.execute(FEED, (sequence, AT_ONCE)).fetchall():
-            own.executemany(CHANGES.insert, changes)
+            own.executemany(CHANGES.insert, map(row_of_change, changes))
             sequence = changes[-1][0]
             pause()
         own.execute("INSERT INTO _followed VALUES (1, ?, ?, ?, ?)", there)

@@ -41,6 +41,7 @@ from muniment.store.tables.copying import (
     followed,
     insert,
     read,
+    row_of_change,
 )
 from muniment.store.tables.form import CHANGES, Form
 
@@ -232,7 +233,7 @@ class Tables:
         while after < there.edition:
             with self._published.snapshot() as (source, state):
                 rows = changes_after(source, state, there, after, AT_ONCE)
-            own.executemany(CHANGES.insert, rows)
+            own.executemany(CHANGES.insert, map(row_of_change, rows))
             after = rows[-1][0]
             self._breathe()
 
@@ -247,7 +248,7 @@ class Tables:
                 for kind in KINDS:
                     keys = dict.fromkeys([key for _, of, key, *_ in rows if of == kind])
                     documents_of.append((kind, read(source, kind, [*keys])))
-            own.executemany(CHANGES.insert, rows)
+            own.executemany(CHANGES.insert, map(row_of_change, rows))
             for changed_kind, documents in documents_of:
                 for table in form.of_kind[changed_kind]:
                     own.executemany(table.delete, [(each.key,) for each in documents])

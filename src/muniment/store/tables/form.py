@@ -34,7 +34,7 @@ from muniment.schema.objects import Schema
 from muniment.schema.record import Field, Record
 from muniment.store.published_document import KINDS
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Raise it when the value of a column changes although its declaration does not: the tables are then made again."""
 Cell = str | int | float | None
 Row = tuple[Cell, ...]
@@ -430,7 +430,7 @@ CHANGES: Final = Table(
     (
         Column("sequence", "INTEGER", "The number in the feed.", _whole("sequence")),
         Column("kind", "TEXT", "One of company, person, framework.", _text("kind")),
-        Column("slug", "TEXT", "The slug of the document.", _text("slug")),
+        Column("slug", "TEXT", "The slug of the document; absent of a person who was unlisted.", _text("slug")),
         Column("change", "TEXT", "One of published, updated, unlisted.", _text("change")),
         Column("at", "TEXT", "The time, RFC 3339.", _text("at")),
         Column(

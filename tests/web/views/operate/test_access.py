@@ -21,6 +21,7 @@ VALUES = {
     "form": "csv",
     "action": "",
     "name": "brand",
+    "slug": "open-votes",
     "of": "company",
 }
 ACTIONS = {"accounts": "disable", "jobs": "retry", "invitations": "revoke", "maintenance": "renew-feed"}

@@ -9,9 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from muniment.assessments.operations import costs_of
+from muniment.kernel.problems import Unavailable
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools.output_schemas import INTEGER
-from muniment.mcp.tools.owner.tool import readable
 from muniment.mcp.tools.public import framework_tools
 from muniment.mcp.tools.public_lookups import PublicTools
 from muniment.oauth.token_authentication import Bridge
@@ -20,6 +20,14 @@ from muniment.store.reader import Reader
 
 Handler = Callable[[Arguments, Caller], Marked | Awaitable[Marked]]
 _COST: Final = "cost"
+
+
+def readable(reader: Callable[[], Reader | None]) -> Reader:
+    """Return the reader of the published file; raise Unavailable while it cannot be read."""
+    found = reader()
+    if found is None:
+        raise Unavailable("The registry cannot be read at the moment.", "Try again in a few seconds.")
+    return found
 
 
 def owner_framework_tools(

@@ -21,11 +21,10 @@ from muniment.mcp.tools.addresses import taking_addresses
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.owner.companies import company_tools
 from muniment.mcp.tools.owner.documents import document_tools
-from muniment.mcp.tools.owner.frameworks import owner_framework_tools
+from muniment.mcp.tools.owner.frameworks import owner_framework_tools, readable
 from muniment.mcp.tools.owner.profile import profile_tools
 from muniment.mcp.tools.owner.reports import Waiting, report_tools
 from muniment.mcp.tools.owner.sharing import sharing_tools
-from muniment.mcp.tools.owner.tool import readable
 from muniment.mcp.tools.query import query_tool
 from muniment.oauth.resources import manage_server as address_of
 from muniment.oauth.token_authentication import Bridge, TokenAuthenticator

@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.kernel.problems import BadRequest, Unavailable
+from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Answer, Arguments, Caller, JsonSchema, Tool
 from muniment.mcp.tools.addresses import MAX_CHARACTERS
@@ -21,7 +21,6 @@ from muniment.mcp.web_pages import PICTURES
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.company.access import company_slug, framework_slug
 from muniment.registry.models import HistoryEntry
-from muniment.store.reader import Reader
 
 SLUG: Final = {"type": "string", "maxLength": MAX_CHARACTERS}
 ID: Final = {"type": "string", "maxLength": 100}
@@ -83,14 +82,6 @@ def owner_tool(
         keys=keys,
         **{"idempotent": reads, **rest},
     )
-
-
-def readable(reader: Callable[[], Reader | None]) -> Reader:
-    """Return the reader of the published file; raise Unavailable while it cannot be read."""
-    found = reader()
-    if found is None:
-        raise Unavailable("The registry cannot be read at the moment.", "Try again in a few seconds.")
-    return found
 
 
 def _by_name(
