@@ -401,6 +401,12 @@ def test_a_legal_form_of_persons_does_not_make_them_organizations():
     assert mapped(sheet).kind == PEOPLE
 
 
+def test_a_word_for_the_purpose_of_an_association_or_of_a_grant_is_asked():
+    rows = with_names(FIRMS, ["Aide à l'embauche de trois apprentis"], ["1200"])
+    column = mapped(table(["Bénéficiaire", "Objet", "Montant"], *rows)).column[1]
+    assert (column.field, column.check) == ("description", True)
+
+
 @pytest.mark.parametrize(
     "headings",
     [
