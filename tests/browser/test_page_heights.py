@@ -136,3 +136,37 @@ def test_a_long_label_of_a_filter_does_not_widen_the_filters(browser):
     )
     assert right <= page.evaluate("document.querySelector('.matches').getBoundingClientRect().left")
     page.close()
+
+
+def test_letters_twice_as_large_keep_the_skip_link_away_and_tables_on_a_phone(browser):
+    sheet = (Path(web.__file__).parent / "static" / "web" / "muniment.css").read_text("utf-8")
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    devtools = context.new_cdp_session(page)
+    devtools.send("Page.enable")
+    devtools.send("Page.setFontSizes", {"fontSizes": {"standard": 32, "fixed": 26}})
+    page.set_content(
+        f'<style>{sheet}</style><body><a class="skip" href="#main">Zu den Ergebnissen springen</a>'
+        '<main class="frame" id="main"><figure class="chart"><table class="numbers"><tbody>'
+        '<tr><th scope="row">Against</th><td class="number">101,805,432.288196 (95.1%)</td></tr>'
+        "</tbody></table></figure></main></body>"
+    )
+    assert page.evaluate("document.querySelector('.skip').getBoundingClientRect().bottom") <= 0
+    assert page.evaluate("document.querySelector('table').getBoundingClientRect().right") <= 390
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.querySelector('.skip').getBoundingClientRect().top") >= 0
+    context.close()
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_names_of_the_pages_are_in_one_row_beside_the_account(browser, site, language):
+    context = browser.new_context(base_url=ORIGIN, viewport={"width": 1280, "height": 900})
+    context.route("**/*", site)
+    page = context.new_page()
+    site.language = language
+    page.goto("/companies/company-2")
+    site.language = "en"
+    page.evaluate("document.fonts.ready.then(() => null)")
+    assert page.evaluate("document.documentElement.lang") == language
+    assert page.evaluate("document.querySelector('.top').getBoundingClientRect().height") < 100
+    context.close()

@@ -25,6 +25,7 @@ class Site:
         self._rest, self._pages = rest, Client(SERVER_NAME="registry.test")
         # Playwright has an event loop in its thread.
         self._thread = ThreadPoolExecutor(1)
+        self.language = "en"
         self.asked: list[str] = []
         """The searches that arrived."""
         self.refusals = 0
@@ -47,7 +48,7 @@ class Site:
         route.fulfill(status=answer.status, headers=dict(answer.headers), body=answer.body)
 
     def _page(self, target: str):
-        answer = self._pages.get(target)
+        answer = self._pages.get(target, headers={"Accept-Language": self.language})
         answer.status, answer.body = answer.status_code, b"".join(answer)
         return answer
 

@@ -166,6 +166,7 @@ def test_proposals_and_holders_are_found_by_their_words(visitor):
     assert re.findall(r"Proposal \d+\.", page)[:1] == ["Proposal 999."]
     assert 'aria-current="true">All <span class="quiet">1<' in page
     assert "/companies/largest/proposals.csv?q=proposal+999" in page
+    assert '<h2 class="unseen">Proposals</h2>' in page, "the headings of its rows are of the third level"
     assert "No proposal has these words" in text(visitor, "/companies/largest/proposals?q=nowhere")
     holder = text(visitor, f"/companies/largest/cap-table?q=0X{4_321:040}")
     assert re.findall(r"Holder \d+", holder) == ["Holder 4321"]
