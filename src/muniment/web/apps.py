@@ -14,7 +14,9 @@ class WebConfig(AppConfig):
         from muniment.accounts import sessions
         from muniment.languages.catalogues import SOURCE
         from muniment.registry_toml.wording import DeclaredWords
+        from muniment.web import shortcuts
         from muniment.web.requests import errors
 
         sessions.refusal_page = errors.problem_page
+        shortcuts.take()
         trans_real.translation(SOURCE).add_fallback(DeclaredWords())
