@@ -75,6 +75,7 @@ INSTALLED_APPS = [
     "muniment.mail",
     "muniment.jobs",
     "muniment.scrub",
+    "muniment.webhooks",
     "muniment.registry",
     "muniment.credits",
     "muniment.oauth",

@@ -51,12 +51,14 @@ from muniment.kernel.phrases.storing import packed, unpacked
 from muniment.kernel.problems import BadRequest, Conflict, LimitReached, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
+from muniment.mail import places
 from muniment.registry.company.access import no_company
 from muniment.registry.company.listings import get_company
 from muniment.registry.company.owned_rows import newest_page
 from muniment.registry.fields import marks
 from muniment.registry.frameworks.authoring import current_specification
 from muniment.registry.models import Company, Framework, FrameworkSpecification, Ownership, State
+from muniment.webhooks import events
 
 KIND: Final = "assessments.executed"
 RUN: Final = "assessments_reportrun"
@@ -587,6 +589,18 @@ def _finish(run: JobRun, row: ReportRun, inputs_hash: str, scores: JSONObject, e
         ReportRun.objects.filter(pk=row.pk).update(state=RunState.SUCCEEDED, finished_at=created_at, error="")
         credits_.capture(row.pk)
         documents.unpin(row.pk)
+        _tell_webhooks(row, "report.succeeded")
+
+
+def _tell_webhooks(row: ReportRun, kind: str) -> None:
+    """Record the end of a run for the webhooks of its account, in the caller's transaction."""
+    told = {
+        "run": row.pk,
+        "framework": row.framework.slug,
+        "company": row.company.slug,
+        "url": f"{places.base_url()}/manage/reports/{row.pk}",
+    }
+    events.record(kind, told, accounts=[row.account_id], listing=row.company.slug)
 
 
 def ended(job_id: str, payload: JSONObject, ending: handlers.Ending, error: str) -> None:  # noqa: ARG001 - the queue's signature
@@ -603,6 +617,8 @@ def ended(job_id: str, payload: JSONObject, ending: handlers.Ending, error: str)
         shown = _KILLED
     active = ReportRun.objects.filter(pk=run_id, state__in=ACTIVE)
     if active.update(state=state, error=shown, finished_at=now()):
+        if state == RunState.FAILED:
+            _tell_webhooks(ReportRun.objects.select_related("company", "framework").get(pk=run_id), "report.failed")
         credits_.release(run_id)
         documents.unpin(run_id)
 

@@ -30,6 +30,7 @@ from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
 from muniment.store.database.snapshots import snapshot
+from muniment.webhooks import events
 
 ENTRIES: Final = 50
 MAX_GRANT: Final = 10**9
@@ -210,7 +211,15 @@ def capture(key: str, *, kind: str = "run") -> bool:
                 posted=F("posted") - captured.amount, held=F("held") - captured.amount
             )
             LedgerAccount.objects.filter(pk=revenue.pk).update(posted=F("posted") + captured.amount)
+            _tell_webhooks(captured.account, -captured.amount, kind)
     return True
+
+
+def _tell_webhooks(account: LedgerAccount, change: int, kind: str) -> None:
+    """Record a change of an account's credits for its webhooks, in the caller's transaction; not of the registry's."""
+    if account.account_id is not None:
+        told = {"credits": change, "kind": kind, "url": f"{settings.BASE_URL}/manage/credits"}
+        events.record("credits.changed", told, accounts=[account.account_id])
 
 
 def release(key: str) -> bool:
@@ -253,6 +262,8 @@ def move(
             )
             for pk, change in sides:
                 LedgerAccount.objects.filter(pk=pk).update(posted=F("posted") + change)
+            _tell_webhooks(debit, -amount, kind)
+            _tell_webhooks(credit, amount, kind)
     except IntegrityError:
         existing = Transfer.objects.filter(pk=key).first()
         if existing is None:

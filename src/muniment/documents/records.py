@@ -18,8 +18,10 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import NotFound, TooLarge
 from muniment.kernel.wire import timestamp
+from muniment.mail import places
 from muniment.registry.company.access import no_company
 from muniment.registry.models import Company
+from muniment.webhooks import events
 
 if TYPE_CHECKING:
     from muniment.documents.storage import Storage
@@ -50,6 +52,21 @@ def storage() -> "Storage":
 
     settings = config.current()
     return storage_at(settings.data / "blobs", settings.storage_url)
+
+
+def tell_ready(document: Document) -> None:
+    """Record for the webhooks of its owners that a document is ready, in the caller's transaction."""
+    company = document.company
+    told = {
+        "document": document.pk,
+        "company": company.slug,
+        "url": f"{places.base_url()}/manage/companies/{company.slug}/documents",
+    }
+    events.record("document.ready", told, accounts=_owners(company), listing=company.slug)
+
+
+def _owners(company: Company) -> list[int]:
+    return list(company.owners.values_list("pk", flat=True))
 
 
 def has_stored() -> bool:

@@ -6,7 +6,7 @@ from typing import Final
 
 from django.db import transaction
 
-from muniment.documents import cleanup, downloading
+from muniment.documents import cleanup, downloading, records
 from muniment.documents.content import extraction, inspection, scanning
 from muniment.documents.models import Document, DocumentState, Page, TextState
 from muniment.documents.records import storage
@@ -63,7 +63,9 @@ def _scan_and_read(run: JobRun, document: Document) -> None:
             reject(document, Phrase("The virus scanner found {found}.", found=virus))
             return
         uploaded = Document.objects.filter(pk=document.pk, state=DocumentState.UPLOADED)
-        uploaded.update(state=DocumentState.READY, changed_at=now())
+        with transaction.atomic():
+            if uploaded.update(state=DocumentState.READY, changed_at=now()):
+                records.tell_ready(document)
     run.check()
     pages, note = _text(document)
     with transaction.atomic():

@@ -452,6 +452,8 @@ def accept(document: Document) -> Document:
         moved = Document.objects.filter(pk=document.pk, state=DocumentState.UPLOADED, text_state=TextState.NONE).update(
             state=state, text_state=TextState.WAITING, reason="", changed_at=now()
         )
+        if moved and state == DocumentState.READY:
+            records.tell_ready(document)
         if moved:
             queue.enqueue(COMPLETED, {"documentId": document.pk})
     document.refresh_from_db()

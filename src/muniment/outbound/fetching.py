@@ -1,5 +1,5 @@
 """
-Fetch a small file of a server that a user names.
+Fetch a small file of a server that a user names, or send something small to it.
 
 The name is resolved once; all its addresses must be allowed; the connection uses the checked address, with TLS for the
 name. Redirects are not followed here; :mod:`muniment.outbound.following` does, with the same checks for each.
@@ -11,7 +11,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final, NamedTuple, TypedDict, Unpack
 from urllib.parse import urlsplit
@@ -22,6 +22,10 @@ DEADLINE_S: Final = 4.0
 MAX_BODY_BYTES: Final = 8_192
 MAX_HEAD_BYTES: Final = 8_192
 MAX_STATUS_BYTES: Final = 1_024
+MAX_EXCERPT_BYTES: Final = 500
+"""Of what answers a request that sends something."""
+EXCERPT_S: Final = 1.0
+"""The wait for it once the status is known: the answer counts, whatever follows."""
 _CHUNK_BYTES: Final = 16_384
 PORTS: Final = {"https": 443, "http": 80}
 
@@ -64,6 +68,13 @@ class NotFetched(ValueError):  # noqa: N818 - an outcome
         self.status, self.location = status, location
 
 
+class Answered(NamedTuple):
+    """The status of a response, and the beginning of its body."""
+
+    status: int
+    excerpt: str
+
+
 class Fetched(NamedTuple):
     """A body and its media type, in lower case and without parameters."""
 
@@ -82,7 +93,7 @@ def fetch(address: str, *, accept: str, **connection: Unpack[Connection]) -> Fet
         http.client.HTTPException: the response is not HTTP.
     """
     limit = connection.get("max_body_bytes", MAX_BODY_BYTES)
-    return _fetched(_request(address, accept, partial(_whole, limit), connection), limit)
+    return _fetched(_ask(address, _Request("GET", {"Accept": accept}), partial(_whole, limit), connection), limit)
 
 
 def answered_status(address: str, *, accept: str = "*/*", **connection: Unpack[Connection]) -> int:
@@ -94,14 +105,41 @@ def answered_status(address: str, *, accept: str = "*/*", **connection: Unpack[C
         ValueError: the host has an address that is not allowed, or the URL is not valid.
         http.client.HTTPException: the response is not HTTP.
     """
-    line = _request(address, accept, _status_line, connection)
+    line = _ask(address, _Request("GET", {"Accept": accept}), _status_line, connection)
     match = re.match(rb"HTTP/1\.[01] ([1-5][0-9]{2})(?: |\r?\n|$)", line)
     if match is None:
         raise http.client.BadStatusLine(line[:80].decode("latin-1"))
     return int(match[1])
 
 
-def _request(address: str, accept: str, receive: Receive, connection: Connection) -> bytes:
+def post(address: str, body: bytes, headers: Mapping[str, str], **connection: Unpack[Connection]) -> Answered:
+    """
+    Send *body* to *address*, and return what it answers; a redirect is an answer like any other.
+
+    Raises:
+        OSError: no connection, or no response in time.
+        ValueError: the host has an address that is not allowed, or the URL is not valid.
+        http.client.HTTPException: the response is not HTTP.
+    """
+    request = _Request("POST", {**headers, "Content-Length": str(len(body))}, body)
+    found = _ask(address, request, _beginning, connection)
+    response = http.client.HTTPResponse(_Received(found))  # type: ignore[arg-type]  # it asks for makefile alone
+    response.begin()
+    try:
+        content = response.read()
+    except http.client.IncompleteRead as cut:
+        content = cut.partial
+    return Answered(response.status, content[:MAX_EXCERPT_BYTES].decode(errors="replace"))
+
+
+class _Request(NamedTuple):
+    method: str
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+def _ask(address: str, request: _Request, receive: Receive, connection: Connection) -> bytes:
+    """Send a request from a checked, pinned address of its host, and return what *receive* reads of the response."""
     end = time.monotonic() + connection.get("deadline_s", DEADLINE_S)
     parts = urlsplit(address)
     if parts.scheme not in PORTS:
@@ -112,17 +150,19 @@ def _request(address: str, accept: str, receive: Receive, connection: Connection
     if not found or not all(map(connection.get("is_allowed", is_public), found)):
         raise ValueError("the name resolves to an address that is not public")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    request = (
-        f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nAccept: {accept}\r\n"
+    lines = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+    head = (
+        f"{request.method} {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n{lines}"
         "User-Agent: muniment\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n"
-    ).encode("ascii")
+    )
+    sent = head.encode("ascii") + request.body
     with socket.create_connection((found[0], port), timeout=_left(end)) as plain:
         plain.settimeout(_left(end))
         if parts.scheme == "http":
-            return _exchange(plain, request, end, receive)
+            return _exchange(plain, sent, end, receive)
         tls = connection.get("tls") or ssl.create_default_context()
         with tls.wrap_socket(plain, server_hostname=name) as line:
-            return _exchange(line, request, end, receive)
+            return _exchange(line, sent, end, receive)
 
 
 def _exchange(line: socket.socket, request: bytes, end: float, receive: Receive) -> bytes:
@@ -143,6 +183,29 @@ def _status_line(line: socket.socket, end: float) -> bytes:
     return found.partition(b"\n")[0] + b"\n"
 
 
+def _beginning(line: socket.socket, end: float) -> bytes:
+    """Read the head of a response and the beginning of its body, as far as it comes in time."""
+    found = b""
+    while len(found) < MAX_HEAD_BYTES:
+        try:
+            line.settimeout(_left(end))
+            chunk = line.recv(_CHUNK_BYTES)
+        except TimeoutError:
+            if b"\r\n\r\n" not in found:
+                raise
+            break  # the server has answered, and leaves the connection open
+        if not chunk:
+            break
+        found += chunk
+        head, complete, body = found.partition(b"\r\n\r\n")
+        if complete:
+            end = min(end, time.monotonic() + EXCERPT_S)
+        length = re.search(rb"\r\ncontent-length: *(\d{1,9})(?:\r\n|$)", head, re.IGNORECASE)
+        if len(body) >= MAX_EXCERPT_BYTES or (length and len(body) >= int(length[1])):
+            break
+    return found[: MAX_HEAD_BYTES + MAX_EXCERPT_BYTES]
+
+
 def _whole(limit: int, line: socket.socket, end: float) -> bytes:
     chunks: list[bytes] = []
     size = 0
@@ -157,12 +220,18 @@ def _whole(limit: int, line: socket.socket, end: float) -> bytes:
             raise ValueError("the response is too large")
 
 
-def _fetched(answer: bytes, limit: int) -> Fetched:
-    class Received:
-        def makefile(self, *_: object) -> io.BytesIO:
-            return io.BytesIO(answer)
+class _Received:
+    """A socket whose bytes have been read."""
 
-    response = http.client.HTTPResponse(Received())  # type: ignore[arg-type]  # it asks a socket for makefile alone
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def makefile(self, *_: object) -> io.BytesIO:
+        return io.BytesIO(self._content)
+
+
+def _fetched(answer: bytes, limit: int) -> Fetched:
+    response = http.client.HTTPResponse(_Received(answer))  # type: ignore[arg-type]  # it asks for makefile alone
     response.begin()
     if response.status != http.client.OK:
         raise NotFetched(response.status, response.getheader("Location") or "")

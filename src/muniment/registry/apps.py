@@ -33,7 +33,7 @@ class RegistryConfig(AppConfig):
         from muniment.mail import html
         from muniment.plugins import loading
         from muniment.registry import own_data
-        from muniment.registry.company import pictures
+        from muniment.registry.company import access, pictures
         from muniment.registry.declared import applying, current
         from muniment.registry.inviting.accounts import forget_ended
         from muniment.registry.people import suppression
@@ -41,6 +41,7 @@ class RegistryConfig(AppConfig):
         from muniment.registry.settings.mail_mark import declared_mark
         from muniment.registry.verification.proofs import CODE_VALID_FOR, repeat_proofs
         from muniment.scrub import checks
+        from muniment.webhooks import events
 
         html.declared_mark = declared_mark
         personal_data.register(own_data.PART)
@@ -53,6 +54,8 @@ class RegistryConfig(AppConfig):
         register(applying.HANDLER)
         watch_clock(current.look, lambda: None)
         register(publisher.PLUGIN_HANDLER)
+        events.use(events.Feed(publisher.feed_head, access.owners_of))
+        publisher.published.connect(events.wake, dispatch_uid="muniment.webhooks")
         loading.installed()  # before a change needs them, and its transaction waits for their import
         register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
         register(Handler(kind="registry.invitations_ended", work=lambda _: forget_ended()), every_s=86_400)

@@ -44,6 +44,14 @@ def no_listing(slug: str) -> NotFound:
     )
 
 
+def owners_of(slugs: Sequence[str]) -> dict[str, set[int]]:
+    """Return the accounts that own listings, by slug."""
+    owners: dict[str, set[int]] = {}
+    for slug, account in Ownership.objects.filter(company__slug__in=slugs).values_list("company__slug", "account_id"):
+        owners.setdefault(slug, set()).add(account)
+    return owners
+
+
 def no_entry(slug: str, number: int) -> NotFound:
     return NotFound(
         Phrase("{slug!r} has no history entry {number}.", slug=slug[:200], number=number),

@@ -440,7 +440,7 @@ def _request_review(actor: Actor, company: Company, request: ReviewRequest) -> N
             changes=wanted,
             asked_at=asked_at,
         )
-        announce(f"change:{created.pk}")
+        announce(f"change:{created.pk}", company)
     if requested:
         history.entry(actor, "asked", before=requested.before, after=requested.after, company=company).save()
 

@@ -41,7 +41,7 @@ from muniment.registry.company.listings import OwnedCompany
 from muniment.registry.models import Company, DomainProof, ItemChecks, PendingChange, Petition, State
 from muniment.registry.review import claims
 from muniment.registry.review.duplicates import host_of, likely_duplicates
-from muniment.registry.review.notifications import CHECK, announce
+from muniment.registry.review.notifications import CHECK, check
 from muniment.registry.review.values import broken_values
 from muniment.registry.verification.checks import addresses_of
 from muniment.registry.verification.hosts import claim_of, mail_addresses
@@ -464,7 +464,7 @@ def _store(subject: str, stamp: str, *, links_found: list[JSONObject] | None) ->
 
 
 def sweep() -> int:
-    """Announce the open items whose checks are missing or old, and delete the checks of others; return how many."""
+    """Check the open items whose checks are missing or old, and delete the checks of others; return how many."""
     wanted = open_stamps()
     stored = {subject: (stamp, at) for subject, stamp, at in ItemChecks.objects.values_list("subject", "stamp", "at")}
     gone = [subject for subject in stored if subject not in wanted]
@@ -477,7 +477,7 @@ def sweep() -> int:
         if subject not in stored or stored[subject][0] != stamp or stored[subject][1] < fresh
     ]
     for subject in old[:PER_SWEEP]:
-        announce(subject)
+        check(subject)
     return len(old)
 
 

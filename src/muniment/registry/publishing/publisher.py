@@ -149,6 +149,12 @@ def head(using: str = "default") -> tuple[int, str, str]:
     return edition, epoch, at
 
 
+def feed_head() -> tuple[int, str]:
+    """Return the latest sequence of the change feed, and its identity."""
+    edition, epoch, _ = head()
+    return edition, epoch.rpartition(":")[2]
+
+
 def etags(using: str = "default") -> Iterator[tuple[str, str, str]]:
     """Return kind, key and ETag of every published document. Call it in a transaction or a snapshot."""
     store, raw = _feed(using)

@@ -11,9 +11,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.jobs.queue import enqueue
+from muniment.kernel.json import JSONObject
 from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_at, in_language_of
 from muniment.registry.models import Company, Person, Petition
+from muniment.webhooks import events
 
 CHECK: Final = "registry.item_waits"
 
@@ -73,6 +75,8 @@ _TO_OWNERS: Final = {
 }
 _MADE_PUBLIC: Final = frozenset({"approved", "change approved", "relisted", "relisted by owner"})
 """Steps whose mail leads to the public page; every other one leads to where an owner can act."""
+_BY_OWNERS: Final = frozenset({"submitted", "submission withdrawn", "unlisted by owner", "relisted by owner"})
+"""Steps that are no reviewer's decision."""
 _REOPENED: Final = gettext_lazy(
     "A reviewer reversed the decision on your request about %(name)s. It waits for review again."
 )
@@ -101,6 +105,8 @@ _ANSWERS: Final = {
 
 
 def notify_owners(company: Company, step: str, note: str) -> None:
+    if step not in _BY_OWNERS:
+        tell_webhooks("review.decided", company, {"decision": step}, for_registry=True)
     for owner in company.owners.filter(is_active=True):
         with in_language_of(owner):
             subject, sentence = (words % {"name": company.name} for words in _TO_OWNERS[step])
@@ -135,8 +141,20 @@ def notify_about_deletion(name: str, addresses: Sequence[str]) -> None:
             outgoing.send(address, subject, f"{text}\n\n{_to_account()}\n")
 
 
+def tell_webhooks(kind: str, company: Company, data: JSONObject, *, for_registry: bool = False) -> None:
+    """Record an event about a listing for the webhooks of its owners, in the caller's transaction."""
+    if not events.is_watched():
+        return
+    told = {"company": company.slug, "url": f"{places.base_url()}/manage/companies/{company.slug}", **data}
+    owners = company.owners.values_list("pk", flat=True)
+    events.record(kind, told, accounts=owners, for_registry=for_registry, listing=company.slug)
+
+
 def notify_requester(petition: Petition) -> None:
     """Mail the requester about the decision."""
+    # Without a name: what is kept of deliveries must not name a person who is erased.
+    told = {"request": petition.kind, "decision": petition.decision, "url": f"{places.base_url()}/manage"}
+    events.record("review.decided", told, accounts=[petition.account_id], for_registry=True)
     name = str(petition.company or petition.person)
     with in_language_of(petition.account):
         sentence = _TO_REQUESTER[petition.kind, petition.decision] % {"name": name}
@@ -155,6 +173,10 @@ def notify_of_reopening(petition: Petition) -> None:
 
 def notify_of_request(person: Person, company: Company, titles: list[str]) -> None:
     """Ask a person to confirm the positions that a listing gives them."""
+    tell_webhooks("position.asked", company, {"positions": len(titles)})
+    if person.account_id is not None:
+        told = {"company": company.slug, "url": f"{places.base_url()}/manage/profile", "positions": len(titles)}
+        events.record("position.asked", told, accounts=[person.account_id])
     text = gettext_lazy(
         "The listing %(company)s names you:\n\n%(titles)s\n\n"
         "It shows only your name, and your profile shows nothing, until you confirm. Confirm or decline here:\n\n"
@@ -179,6 +201,7 @@ def _lines(titles: list[str]) -> str:
 
 def notify_owners_of_answer(company: Company, person: Person, titles: list[str], decision: str) -> None:
     """Notify the owners of a listing how a person answered."""
+    tell_webhooks(f"position.{decision}", company, {"positions": len(titles)})
     for owner in company.owners.filter(is_active=True):
         with in_language_of(owner):
             subject, sentence = (words % {"name": company.name, "person": person.name} for words in _ANSWERS[decision])
@@ -190,6 +213,22 @@ def _note_block(note: str) -> str:
     return f"\n{gettext('Note from the reviewer:')}\n{outgoing.one_block(note)}\n" if note.strip() else ""
 
 
-def announce(subject: str) -> None:
-    """Enqueue the checks of an item, in the caller's transaction: ``company:slug``, ``change:7``, ``petition:7``."""
+def announce(subject: str, company: Company | None = None) -> None:
+    """
+    Enqueue the checks of an item that waits for a review, and record the event, in the caller's transaction.
+
+    Args:
+        subject: ``company:slug``, ``change:7`` or ``petition:7``.
+        company: the listing whose owners asked.
+    """
+    if company is not None:
+        tell_webhooks("review.asked", company, {"item": subject}, for_registry=True)
+    else:
+        told = {"item": subject, "url": f"{places.base_url()}/review"}
+        events.record("review.asked", told, for_registry=True)
+    check(subject)
+
+
+def check(subject: str) -> None:
+    """Enqueue the checks of an item, in the caller's transaction."""
     enqueue(CHECK, {"subject": subject}, group=CHECK, priority=1)

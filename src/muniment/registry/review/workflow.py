@@ -96,7 +96,7 @@ def move_company(actor: Actor, slug: str, step: str, *, expected_version: int | 
             provenance.reviewed(company)
         company.save()
         if taken.end == State.SUBMITTED:
-            announce(f"company:{slug}")
+            announce(f"company:{slug}", company)
         if step == "approved":
             naming.add_named_people(actor, company)
         naming.tell_people(company)
@@ -268,7 +268,7 @@ def reopen_change(actor: Actor, change_id: int) -> PendingChange:
         record(Event.CHANGE_DECIDED, actor=actor, subject=f"companies/{company.slug}", detail=detail)
         history.entry(actor, "change reopened", before={}, after={}, company=company).save()
         notifications.notify_owners(company, "change reopened", "")
-        announce(f"change:{change_id}")
+        announce(f"change:{change_id}", company)
         return pending
 
 

@@ -1,0 +1,130 @@
+"""
+The events that endpoints are told of, and recording those that are in no feed.
+
+What the public sees change is in the change feed already, written by the transaction that publishes it. Everything else
+is recorded here, in the transaction that causes it. Both are sorted into deliveries later, so an operation pays for one
+short statement.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+from django.db import DatabaseError, transaction
+
+from muniment.jobs.models import Job, State
+from muniment.jobs.queue import enqueue
+from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
+from muniment.webhooks.models import Delivery, Endpoint, Event, Place
+
+log = logging.getLogger(__name__)
+JOB: Final = "webhooks.due"
+LISTING_KINDS: Final = ("listing.published", "listing.updated", "listing.unlisted")
+"""From the change feed: of companies, people and frameworks."""
+OWNER_KINDS: Final = (
+    *LISTING_KINDS,
+    *("position.asked", "position.confirmed", "position.declined", "position.ended"),
+    *("document.ready", "report.succeeded", "report.failed", "credits.changed"),
+    *("review.asked", "review.decided"),
+)
+REGISTRY_KINDS: Final = (*LISTING_KINDS, "review.asked", "review.decided")
+TEST: Final = "test"
+KNOWN_S: Final = 5.0
+"""Seconds for which a process remembers whether there are endpoints."""
+_known: tuple[float, bool] = (0.0, False)
+
+
+class Feed(NamedTuple):
+    """
+    What the registry tells of its change feed and its listings.
+
+    Args:
+        head: returns the latest sequence of the feed, and its identity.
+        owners_of: returns the accounts that own companies, by slug.
+    """
+
+    head: Callable[[], tuple[int, str]]
+    owners_of: Callable[[Sequence[str]], dict[str, set[int]]]
+
+
+feed = Feed(lambda: (0, ""), lambda _: {})
+"""Replaced by the registry when it is loaded."""
+
+
+def use(given: Feed) -> None:
+    global feed  # noqa: PLW0603 - one registry
+    feed = given
+
+
+def begin_now() -> None:
+    """Begin at the end of the feed if nothing is told to anyone yet: what was published before is no event."""
+    if not is_watched():
+        sequence, feed_id = feed.head()
+        Place.objects.update_or_create(pk=1, defaults={"sequence": sequence, "feed_id": feed_id})
+
+
+def is_watched() -> bool:
+    """Return whether any endpoint works."""
+    return Endpoint.objects.filter(ended="").exists()
+
+
+def record(
+    kind: str, data: JSONObject, *, accounts: Iterable[int] = (), for_registry: bool = False, listing: str = ""
+) -> None:
+    """
+    Record an event, in the caller's transaction.
+
+    Args:
+        kind: one of :data:`OWNER_KINDS`.
+        data: what the event is about: ids, slugs and paths, nothing that its receivers may not read anyway.
+        accounts: whose endpoints are told of it.
+        for_registry: tell the registry's own endpoints.
+        listing: the slug of its company, by which endpoints choose.
+    """
+    if not is_watched():
+        return
+    told = sorted(set(accounts))
+    if told or for_registry:
+        Event.objects.create(kind=kind, data=data, accounts=told, for_registry=for_registry, listing=listing)
+        transaction.on_commit(wake)
+
+
+def wake(*_: object, **__: object) -> None:
+    """
+    Enqueue the job that sends what is due. Call it after the commit; it is a receiver of signals too.
+
+    Without it, the job comes within ten seconds, so a failure here is no fault of the operation.
+    """
+    global _known  # noqa: PLW0603 - one memory for the process
+    until, watched = _known
+    try:
+        if time.monotonic() >= until:
+            watched = is_watched()
+            _known = time.monotonic() + KNOWN_S, watched
+        if watched and not Job.objects.filter(kind=JOB, state=State.QUEUED, run_at__lte=now()).exists():
+            enqueue(JOB, group=JOB)
+    except DatabaseError:
+        log.warning("webhooks are sent with the next periodic job", exc_info=True)
+
+
+def interval_s() -> int:
+    """Return how often the job must look for what is due: never, while there is nothing to send to anyone."""
+    return 10 if is_watched() else 0
+
+
+KEPT: Final = timedelta(days=7)
+"""For how long deliveries are kept after they were made."""
+FAILED_KEPT: Final = timedelta(days=30)
+"""For how long those are kept that were given up, so that they can be sent again."""
+
+
+def prune() -> dict[str, int]:
+    """Delete old deliveries: those made a week ago, and those given up or waiting at an ended endpoint for a month."""
+    moment = now()
+    made, _ = Delivery.objects.filter(state=Delivery.State.DELIVERED, finished_at__lt=moment - KEPT).delete()
+    old = Delivery.objects.exclude(state=Delivery.State.DELIVERED).filter(created_at__lt=moment - FAILED_KEPT)
+    given_up, _ = old.delete()
+    return {"deliveries": made + given_up}
