@@ -123,6 +123,8 @@ def post(address: str, body: bytes, headers: Mapping[str, str], **connection: Un
     """
     request = _Request("POST", {**headers, "Content-Length": str(len(body))}, body)
     found = _ask(address, request, _beginning, connection)
+    if b"\r\n\r\n" not in found:
+        raise http.client.HTTPException("the response is not HTTP, or its head is cut off or too long")
     response = http.client.HTTPResponse(_Received(found))  # type: ignore[arg-type]  # it asks for makefile alone
     response.begin()
     try:

@@ -38,6 +38,7 @@ from muniment.kernel.wire import timestamp
 from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_of
 from muniment.outbound.fetching import Connection, post
+from muniment.store.database.erasure import ERASED
 from muniment.webhooks import events
 from muniment.webhooks.events import JOB
 from muniment.webhooks.models import Delivery, Endpoint, Event, Place
@@ -82,21 +83,23 @@ class Happening(NamedTuple):
 
 
 def sort_events() -> int:
-    """Make deliveries of the next events, in one transaction, and return how many events there were."""
+    """Make deliveries of the next events, in one transaction, and return how many entries and events it read."""
     head = events.feed.head()
     with transaction.atomic():
         endpoints = list(Endpoint.objects.filter(ended=""))
         place = _place(head)
-        feed = _feed_after(place, head[0])
+        entries = _entries_after(place.sequence, head[0])
         recorded = list(Event.objects.select_for_update().order_by("id")[:BATCH])
-        happenings = [*feed, *map(_recorded, recorded)]
+        # An entry about somebody who was erased is no event: it only tells followers to read others again.
+        public = [_published(entry, place.feed_id) for entry in entries if not entry.key.startswith(ERASED)]
+        happenings = [*public, *map(_recorded, recorded)]
         if happenings and endpoints:
             _make_deliveries(endpoints, happenings)
         Event.objects.filter(pk__in=[each.pk for each in recorded]).delete()
-        if feed:
-            place.sequence = int(feed[-1].event_id.rpartition("_")[2])
+        if entries:
+            place.sequence = entries[-1].sequence
             place.save()
-    return len(happenings)
+    return len(entries) + len(recorded)
 
 
 def _place(head: tuple[int, str]) -> Place:
@@ -110,32 +113,39 @@ def _place(head: tuple[int, str]) -> Place:
     return place
 
 
-def _feed_after(place: Place, until: int) -> list[Happening]:
+class Entry(NamedTuple):
+    """An entry of the change feed."""
+
+    sequence: int
+    kind: str
+    key: str
+    change: str
+    at: str
+
+
+def _entries_after(sequence: int, until: int) -> list[Entry]:
     """Return the next entries of the change feed."""
-    statement = (
-        "SELECT sequence, kind, key, change, at FROM published_change WHERE sequence > %s AND sequence <= %s"
-        f" ORDER BY sequence LIMIT {BATCH}"
-    )
     with connection.cursor() as cursor:
-        cursor.execute(statement, [place.sequence, until])
-        entries = cursor.fetchall()
-    base = places.base_url()
-    happenings = []
-    for sequence, kind, key, change, at in entries:
-        data = {"kind": kind, "slug": key, "version": sequence, "url": f"{base}/api/v1/{_LISTS[kind]}/{key}"}
-        happenings.append(
-            Happening(
-                event_id=f"{place.feed_id[:26]}_{sequence}",
-                kind=f"listing.{change}",
-                subject=f"{kind}:{key}",
-                listing=key if kind == "company" else "",
-                data=data,
-                at=at,
-                accounts=None,
-                for_registry=True,
-            )
+        cursor.execute(
+            "SELECT sequence, kind, key, change, at FROM published_change WHERE sequence > %s AND sequence <= %s"
+            f" ORDER BY sequence LIMIT {BATCH}",
+            [sequence, until],
         )
-    return happenings
+        return [Entry(*row) for row in cursor.fetchall()]
+
+
+def _published(entry: Entry, feed_id: str) -> Happening:
+    address = f"{places.base_url()}/api/v1/{_LISTS[entry.kind]}/{entry.key}"
+    return Happening(
+        event_id=f"{feed_id[:26]}_{entry.sequence}",
+        kind=f"listing.{entry.change}",
+        subject=f"{entry.kind}:{entry.key}",
+        listing=entry.key if entry.kind == "company" else "",
+        data={"kind": entry.kind, "slug": entry.key, "version": entry.sequence, "url": address},
+        at=entry.at,
+        accounts=None,
+        for_registry=True,
+    )
 
 
 _LISTS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}

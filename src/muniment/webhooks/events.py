@@ -115,6 +115,18 @@ def interval_s() -> int:
     return 10 if is_watched() else 0
 
 
+def forget(subject: str) -> None:
+    """
+    Delete the deliveries about an erased subject, in the caller's transaction.
+
+    That it is not listed any more is still sent: receivers must learn of it.
+    """
+    about = Delivery.objects.filter(subject=subject)
+    untold = about.filter(state=Delivery.State.WAITING, kind="listing.unlisted")
+    about.exclude(pk__in=untold.values("pk")).delete()
+    untold.filter(next_at=None).update(next_at=now())
+
+
 KEPT: Final = timedelta(days=7)
 """For how long deliveries are kept after they were made."""
 FAILED_KEPT: Final = timedelta(days=30)

@@ -16,6 +16,7 @@ from muniment.registry.models import FeedTombstone
 from muniment.registry.publishing.publisher import record_unlisted
 from muniment.store.database.erasure import ERASED, PURGE_INDEX, compact
 from muniment.store.sqlite.base import write_lock_of
+from muniment.webhooks import events
 
 KEPT_FOR: Final = timedelta(days=30)
 SPARSE_BYTES: Final = 1 << 20
@@ -23,7 +24,7 @@ SPARSE_PART: Final = 5
 """A file is rewritten when one part of so many is free: it costs little for what it gives."""
 _TABLES: Final = (
     *("registry_person", "registry_position", "registry_historyentry", "registry_petition", "registry_picture"),
-    *("registry_givenslug", "published_document", "published_change", "published_chain"),
+    *("registry_givenslug", "published_document", "published_change", "published_chain", "webhooks_delivery"),
 )
 
 
@@ -55,6 +56,7 @@ def redact_feed(kind: str, slug: str, *, is_followed: bool = True) -> None:
             sequence=entries.pop()[0], replacement=replacement, due_at=min(at, now()) + KEPT_FOR
         )
     _replace([(replacement, sequence) for sequence, *_ in entries])
+    events.forget(f"{kind}:{slug}")
     if is_followed:
         record_unlisted(kind, replacement)
 
