@@ -166,7 +166,9 @@ def _recorded(event: Event) -> Happening:
 
 def _make_deliveries(endpoints: Sequence[Endpoint], happenings: Sequence[Happening]) -> None:
     public = {each.listing for each in happenings if each.accounts is None and each.listing}
-    owners = events.feed.owners_of(sorted(public)) if any(each.account_id for each in endpoints) else {}
+    owners: dict[str, set[int]] = {}
+    if any(endpoint.account_id for endpoint in endpoints):
+        owners = events.feed.owners_of(sorted(public))
     moment = now()
     for endpoint in endpoints:
         wanted = [each for each in happenings if _wants(endpoint, each, owners)]
@@ -291,7 +293,9 @@ def deliver(run: JobRun) -> dict[str, int]:
                 done, _ = wait(flying, timeout=1.0, return_when=FIRST_COMPLETED)
                 if done:
                     sent += len(done)
-                    _note([(flying.pop(each), each.result()) for each in done])
+                    _note([(flying[each], each.result()) for each in done])
+                    for each in done:
+                        del flying[each]
         finally:
             # What is on its way is answered within its deadline; its outcome counts.
             _note([(delivery, each.result()) for each, delivery in flying.items()])

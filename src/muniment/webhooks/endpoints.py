@@ -102,7 +102,7 @@ def change_endpoint(actor: Actor, endpoint_id: str, wanted: Wanted, *, of_regist
 
 
 def rotate_secret(actor: Actor, endpoint_id: str, *, of_registry: bool = False) -> Endpoint:
-    """Give an endpoint a new secret; the former one signs too for a day."""
+    """Replace the secret of an endpoint; the former one signs too for a day."""
     require_confirmed(actor)
     with transaction.atomic():
         row = _locked(actor, endpoint_id, of_registry=of_registry)
@@ -228,7 +228,7 @@ def _own(actor: Actor, *, of_registry: bool) -> QuerySet[Endpoint]:
 
 
 def _require_person(actor: Actor) -> None:
-    """Refuse tokens and apps: what they may read ends with them, and a webhook would go on."""
+    """Refuse tokens and apps: what they may read ends with them, and a webhook continues."""
     if actor.via in {"token", "app"}:
         raise Forbidden("Webhooks are managed on the website.", "Open /manage/webhooks.")
 
