@@ -5,7 +5,8 @@ import logging
 import pytest
 
 from muniment.jobs import handlers
-from muniment.jobs.worker import WATCH_S, ClockWatchers
+from muniment.jobs.handlers import WATCH_S
+from muniment.jobs.worker import ClockWatchers
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ def main() -> None:
 
     django.setup()
     from muniment.jobs.worker import Worker
-    from muniment.webhooks import delivering, events
+    from muniment.webhooks import delivering
 
     port, certificate = int(sys.argv[1]), sys.argv[2]
     delivering.CONNECTION.update(
@@ -21,7 +21,6 @@ def main() -> None:
         tls=ssl.create_default_context(cafile=certificate),
     )
     delivering.PAUSES_S = (0.2,) * 200
-    events.wake()
     Worker(threads=1, name="sender").start()
     print("started", flush=True)  # noqa: T201 - the test waits for this line
     time.sleep(600)

@@ -248,13 +248,32 @@ def test_an_account_takes_its_endpoints_along(mine, tmp_path):
 # ---------------------------------------------------------------- recording
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_commit_wakes_the_job_once(monkeypatch):
+def waiting_jobs():
+    return Job.objects.filter(kind=events.JOB).count()
+
+
+def test_what_is_new_enqueues_the_job_once_within_a_second(monkeypatch):
     monkeypatch.setattr(events, "_known", (0.0, False))
-    create_endpoint(operator(), Wanted(WANTED.url, ["listing.published"]), of_registry=True)
+    events.look()
+    published(owner())
+    events.look()
+    assert waiting_jobs() == 0  # nobody is told of anything
+    monkeypatch.setattr(events, "_known", (0.0, False))
+    me = operator()
+    create_endpoint(me, Wanted(WANTED.url, ["listing.published"]), of_registry=True)
+    events.look()
+    assert waiting_jobs() == 0  # nothing is new
+    published(owner())
     for _ in range(2):
-        published(owner())
-    assert Job.objects.filter(kind=events.JOB).count() == 1
+        events.look()
+    assert waiting_jobs() == 1
+    Job.objects.all().delete()
+    delivering.sort_events()
+    events.look()
+    assert waiting_jobs() == 0
+    events.record("review.asked", {}, for_registry=True)
+    events.look()
+    assert waiting_jobs() == 1
 
 
 @pytest.mark.django_db(transaction=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from muniment.kernel.json import JSONObject
 
@@ -86,7 +86,17 @@ class Handler:
 
 _handlers: dict[str, Handler] = {}
 _periodic: dict[str, int | Callable[[], int]] = {}
-clock_watchers: list[tuple[Callable[[], None], Callable[[], None]]] = []
+
+
+class ClockWatcher(NamedTuple):
+    """What a feature looks at every *every_s* seconds, and does when the process stops."""
+
+    look: Callable[[], None]
+    leave: Callable[[], None]
+    every_s: float
+
+
+clock_watchers: list[ClockWatcher] = []
 set_back_watchers: list[Callable[[], None]] = []
 
 
@@ -103,9 +113,15 @@ def register(handler: Handler, *, every_s: int | Callable[[], int] = 0) -> None:
         _periodic[handler.kind] = every_s
 
 
-def watch_clock(look: Callable[[], None], leave: Callable[[], None]) -> None:
-    """Call *look* every few seconds in each process that runs jobs, and *leave* when it stops."""
-    clock_watchers.append((look, leave))
+WATCH_S: Final = 5.0
+"""Seconds between checks by features for changes that other processes made."""
+
+
+def watch_clock(
+    look: Callable[[], None], leave: Callable[[], None] = lambda: None, *, every_s: float = WATCH_S
+) -> None:
+    """Call *look* every few seconds, at least one, in each process that runs jobs, and *leave* when it stops."""
+    clock_watchers.append(ClockWatcher(look, leave, every_s))
 
 
 def when_set_back(forget: Callable[[], None]) -> None:

@@ -23,8 +23,6 @@ POLL_S: Final = 1.0
 """Seconds between polls for jobs of other processes; jobs of its own process wake a worker at once."""
 CLOCK_S: Final = 10.0
 """Seconds between checks for periodic jobs that are due."""
-WATCH_S: Final = 5.0
-"""Seconds between checks by features for changes that other processes made."""
 SHORTEST_PAUSE_S: Final = 0.02
 AGAIN_S: Final = 0.3
 """Pause before a failed renewal is retried; shorter for short leases."""
@@ -220,22 +218,21 @@ def _renew_due(renew_at: dict[JobRun, float], moment: float) -> None:
 
 
 class ClockWatchers:
-    """Lets features look at what other processes have changed, every five seconds, also after a failure."""
+    """Lets features look at what other processes have changed, each at its interval, also after a failure."""
 
     def __init__(self) -> None:
-        self._due = 0.0
+        self._due: dict[handlers.ClockWatcher, float] = {}
 
     def look(self, moment: float) -> None:
-        if moment < self._due:
-            return
-        self._due = moment + WATCH_S
-        for look, _ in handlers.clock_watchers:
-            look()
+        for watcher in handlers.clock_watchers:
+            if moment >= self._due.get(watcher, 0.0):
+                self._due[watcher] = moment + watcher.every_s
+                watcher.look()
 
     def leave(self) -> None:
         try:
-            for _, leave in handlers.clock_watchers:
-                leave()
+            for watcher in handlers.clock_watchers:
+                watcher.leave()
         except Exception as error:
             if disk_fault(error):
                 log.warning("the end of this process could not be reported: %s", error)

@@ -52,10 +52,9 @@ class RegistryConfig(AppConfig):
         checks.register(pictures.CHECK)
         register(upgrade.HANDLER)
         register(applying.HANDLER)
-        watch_clock(current.look, lambda: None)
+        watch_clock(current.look)
         register(publisher.PLUGIN_HANDLER)
         events.use(events.Feed(publisher.feed_head, access.owners_of))
-        publisher.published.connect(events.wake, dispatch_uid="muniment.webhooks")
         loading.installed()  # before a change needs them, and its transaction waits for their import
         register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
         register(Handler(kind="registry.invitations_ended", work=lambda _: forget_ended()), every_s=86_400)

@@ -2,7 +2,7 @@
 
 from django.apps import AppConfig
 
-from muniment.jobs.handlers import Handler, register
+from muniment.jobs.handlers import Handler, register, watch_clock
 
 
 class WebhooksConfig(AppConfig):
@@ -23,4 +23,5 @@ class WebhooksConfig(AppConfig):
         sealed.KINDS.append(sealed.of_column("secrets of webhooks", rows, "secret", delivering.PURPOSE))
         sealed.KINDS.append(sealed.of_column("former secrets of webhooks", former, "former_secret", delivering.PURPOSE))
         register(delivering.HANDLER, every_s=events.interval_s)
+        watch_clock(events.look, every_s=1.0)
         register(Handler(kind="webhooks.grown_old", work=lambda _: events.prune()), every_s=3_600)

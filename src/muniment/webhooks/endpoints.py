@@ -135,7 +135,7 @@ def resume_endpoint(actor: Actor, endpoint_id: str, *, of_registry: bool = False
         row.ended, row.ended_at = "", None
         row.failures, row.failing_since, row.paused_until = 0, None, None
         row.save(update_fields=["ended", "ended_at", "failures", "failing_since", "paused_until"])
-        transaction.on_commit(events.wake)
+        events.send_soon()
     return row
 
 
@@ -162,7 +162,7 @@ def send_test(actor: Actor, endpoint_id: str, *, of_registry: bool = False) -> D
             body=msgspec.json.encode(body).decode(),
             next_at=moment,
         )
-        transaction.on_commit(events.wake)
+        events.send_soon()
     return made
 
 
@@ -209,7 +209,7 @@ def _send_again(deliveries: QuerySet[Delivery]) -> int:
     count = deliveries.update(
         state=Delivery.State.WAITING, next_at=moment, attempts=[], created_at=moment, finished_at=None
     )
-    transaction.on_commit(events.wake)
+    events.send_soon()
     return count
 
 

@@ -6,21 +6,19 @@ is recorded here, in the transaction that causes it. Both are sorted into delive
 short statement.
 """
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from django.db import DatabaseError, transaction
+from django.db import connection
 
 from muniment.jobs.models import Job, State
 from muniment.jobs.queue import enqueue
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
-from muniment.webhooks.models import Delivery, Endpoint, Event, Place
+from muniment.webhooks.models import Delivery, Event, Place
 
-log = logging.getLogger(__name__)
 JOB: Final = "webhooks.due"
 LISTING_KINDS: Final = ("listing.published", "listing.updated", "listing.unlisted")
 """From the change feed: of companies, people and frameworks."""
@@ -68,7 +66,14 @@ def begin_now() -> None:
 
 def is_watched() -> bool:
     """Return whether any endpoint works."""
-    return Endpoint.objects.filter(ended="").exists()
+    return _is_found("SELECT 1 FROM webhooks_endpoint WHERE ended = '' LIMIT 1")
+
+
+def _is_found(statement: str) -> bool:
+    """Return whether a statement finds a row; the ORM takes 0.3 ms to compose one."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchone() is not None
 
 
 def record(
@@ -89,30 +94,44 @@ def record(
     told = sorted(set(accounts))
     if told or for_registry:
         Event.objects.create(kind=kind, data=data, accounts=told, for_registry=for_registry, listing=listing)
-        transaction.on_commit(wake)
 
 
-def wake(*_: object, **__: object) -> None:
+def look() -> None:
     """
-    Enqueue the job that sends what is due. Call it after the commit; it is a receiver of signals too.
+    Enqueue the job that sends, if there is something to sort. Each process that runs jobs asks every second.
 
-    Without it, the job comes within ten seconds, so a failure here is no fault of the operation.
+    Nothing of this is on the way of the operations that cause events.
     """
+    if _was_watched() and _are_new():
+        send_soon()
+
+
+def _was_watched() -> bool:
+    """Return whether an endpoint worked a few seconds ago."""
     global _known  # noqa: PLW0603 - one memory for the process
     until, watched = _known
-    try:
-        if time.monotonic() >= until:
-            watched = is_watched()
-            _known = time.monotonic() + KNOWN_S, watched
-        if watched and not Job.objects.filter(kind=JOB, state=State.QUEUED, run_at__lte=now()).exists():
-            enqueue(JOB, group=JOB)
-    except DatabaseError:
-        log.warning("webhooks are sent with the next periodic job", exc_info=True)
+    if time.monotonic() >= until:
+        watched = is_watched()
+        _known = time.monotonic() + KNOWN_S, watched
+    return watched
+
+
+def _are_new() -> bool:
+    if _is_found("SELECT 1 FROM webhooks_event LIMIT 1"):
+        return True
+    place = Place.objects.first()
+    return place is None or (place.sequence, place.feed_id) != feed.head()
+
+
+def send_soon() -> None:
+    """Enqueue the job that sends, in the caller's transaction, unless one waits."""
+    if not Job.objects.filter(kind=JOB, state=State.QUEUED).exists():
+        enqueue(JOB, group=JOB)
 
 
 def interval_s() -> int:
     """Return how often the job must look for what is due: never, while there is nothing to send to anyone."""
-    return 10 if is_watched() else 0
+    return 10 if _was_watched() else 0
 
 
 def forget(subject: str) -> None:
