@@ -67,12 +67,13 @@ VISITS_OF_AN_ANSWER = 5
 """The rows that each row answered explains: a row, its entries in indexes, and those of the tables joined."""
 PAGES = (
     *("/manage", "/manage/documents", "/manage/reports", "/manage/credits", "/manage/searches", "/manage/tokens"),
+    "/manage/webhooks",
     *("/manage/applications", "/manage/security", "/manage/companies/company-1", "/manage/profile"),
     "/manage/companies/company-1/history",
     *("/review", "/review/audit", "/review/people", "/review/people?q=person", "/review/companies/company-1"),
     *("/review/people/person-7", "/review/frameworks", "/review/replies"),
     *("/operate", "/operate/accounts", "/operate/invitations", "/operate/listings", "/operate/credits"),
-    *("/operate/jobs", "/operate/mail", "/operate/audit", "/operate/import"),
+    *("/operate/jobs", "/operate/mail", "/operate/audit", "/operate/import", "/operate/webhooks"),
 )
 PUBLIC = (
     *("/", "/companies", "/companies?page=2", "/people", "/frameworks", "/search?q=water", "/map", "/feed.atom"),

@@ -40,6 +40,7 @@ MODULES: Final = {
     "plugins": "plugins",
     "serve": "serving",
     "settings": "settings",
+    "webhooks": "webhooks",
     "worker": "worker",
 }
 """The module of each command. It is imported when the command is used: `serve` must not wait for the others."""

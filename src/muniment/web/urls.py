@@ -8,7 +8,16 @@ from muniment.accounts import adapters, identity_providers
 from muniment.credits.billing import WEBHOOK
 from muniment.web.public_pages import PUBLIC
 from muniment.web.requests import errors
-from muniment.web.views import billing, confirming, mailed_codes, oauth, security_log, sign_in, visitor
+from muniment.web.views import (
+    billing,
+    confirming,
+    mailed_codes,
+    oauth,
+    security_log,
+    sign_in,
+    visitor,
+    webhooks,
+)
 from muniment.web.views.authoring import checking, listing_form, pasted, preview
 from muniment.web.views.manage import (
     applications,
@@ -154,6 +163,7 @@ urlpatterns = [
     path("manage/tokens/<int:token_id>/regenerate", tokens.regenerate),
     path("manage/tokens/<int:token_id>/revoke", tokens.revoke),
     path("manage/tokens/apps/<int:grant_id>/disconnect", tokens.disconnect),
+    *webhooks.addresses(of_registry=False),
     path("manage/security", security_log.log, name="security"),
     re_path(r"^manage/security/log\.(?P<form>csv|jsonl)$", security_log.download),
     path("review/audit", security_log.audit, name="audit"),

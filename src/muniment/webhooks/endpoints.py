@@ -4,12 +4,12 @@ import base64
 import secrets
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from muniment.accounts.models import Account
 from muniment.accounts.operations import account_of, require_operator
@@ -52,14 +52,41 @@ class Wanted(NamedTuple):
     listings: Sequence[str] = ()
 
 
+State = Literal["works", "failing", "paused", "ended"]
+
+
+def state_of(endpoint: Endpoint) -> State:
+    """Return whether an endpoint works, fails and is tried again, waits for its next attempt, or is ended."""
+    if endpoint.ended:
+        return "ended"
+    if endpoint.paused_until is not None and endpoint.paused_until > now():
+        return "paused"
+    return "failing" if endpoint.failing_since is not None else "works"
+
+
 def list_endpoints(actor: Actor, *, of_registry: bool = False) -> list[Endpoint]:
     """Return the actor's endpoints, or the registry's; raise Forbidden without an account or without the role."""
     return list(_own(actor, of_registry=of_registry).order_by("created_at", "id"))
 
 
+def list_all_endpoints(actor: Actor) -> list[Endpoint]:
+    """Return the registry's endpoints, then those of all accounts; for the command line."""
+    require_operator(actor)
+    _require_person(actor)
+    every = Endpoint.objects.select_related("account")
+    return list(every.order_by(F("account").asc(nulls_first=True), "created_at", "id"))
+
+
 def get_endpoint(actor: Actor, endpoint_id: str, *, of_registry: bool = False) -> Endpoint:
-    """Return an endpoint; raise NotFound if it is not one of the actor's, or of the registry's for an operator."""
-    found = _own(actor, of_registry=of_registry).filter(pk=endpoint_id).first()
+    """
+    Return an endpoint.
+
+    Raises:
+        NotFound: it is not one of the actor's, or of the registry's for an operator. The command line, with which an
+            operator ends what harms others, reaches those of accounts too.
+    """
+    reached = Endpoint.objects.all() if actor.via == "command" else _own(actor, of_registry=of_registry)
+    found = reached.filter(pk=endpoint_id).first()
     if found is None:
         raise NotFound("Webhook not found.", "Your webhooks are at /manage/webhooks.")
     return found
@@ -172,6 +199,19 @@ def list_deliveries(actor: Actor, endpoint_id: str, *, of_registry: bool = False
     return list(endpoint.deliveries.order_by("-id")[:SHOWN])
 
 
+def find_delivery(actor: Actor, endpoint_id: str, event_id: str, *, of_registry: bool = False) -> Delivery:
+    """Return the delivery of an event by the id that its receiver knows; raise NotFound if it is not kept."""
+    endpoint = get_endpoint(actor, endpoint_id, of_registry=of_registry)
+    row = endpoint.deliveries.filter(event_id=event_id).first()
+    if row is None:
+        raise _not_kept()
+    return row
+
+
+def _not_kept() -> NotFound:
+    return NotFound("This event is not kept any more.", "Events are kept for a week, failed ones for 30 days.")
+
+
 def replay(actor: Actor, endpoint_id: str, delivery_id: int, *, of_registry: bool = False) -> Delivery:
     """
     Send a delivered or given up event again, with the same id.
@@ -184,7 +224,7 @@ def replay(actor: Actor, endpoint_id: str, delivery_id: int, *, of_registry: boo
         endpoint = _locked(actor, endpoint_id, of_registry=of_registry)
         row = endpoint.deliveries.select_for_update().filter(pk=delivery_id).first()
         if row is None:
-            raise NotFound("This event is not kept any more.", "Events are kept for a week, failed ones for 30 days.")
+            raise _not_kept()
         if endpoint.ended:
             raise Conflict("This webhook is ended.", "Start it again first.")
         if row.state == Delivery.State.WAITING:
@@ -264,7 +304,12 @@ def _checked(wanted: Wanted, *, of_registry: bool) -> dict[str, object]:
         )
     if not kinds:
         raise BadRequest("Choose at least one event.", Phrase("Events: {kinds}.", kinds=", ".join(possible)))
-    listings = list(dict.fromkeys(each.strip() for each in wanted.listings if each.strip()))
+    return _Values(checked_url(wanted.url), kinds, checked_listings(wanted.listings))._asdict()
+
+
+def checked_listings(slugs: Sequence[str]) -> list[str]:
+    """Return each slug once; raise BadRequest if there are too many, or one that cannot be."""
+    listings = list(dict.fromkeys(each.strip() for each in slugs if each.strip()))
     if len(listings) > MAX_LISTINGS:
         raise BadRequest(
             Phrase("A webhook may name {limit} listings.", limit=MAX_LISTINGS), "Name none to be told of all."
@@ -275,10 +320,11 @@ def _checked(wanted: Wanted, *, of_registry: bool) -> dict[str, object]:
                 Phrase("The listing {slug} {fault}.", slug=slug[:60], fault=fault),
                 "Name listings as in the addresses of their pages.",
             )
-    return _Values(_checked_url(wanted.url), kinds, listings)._asdict()
+    return listings
 
 
-def _checked_url(url: str) -> str:
+def checked_url(url: str) -> str:
+    """Return a URL in its plain form; raise BadRequest if it is not that of a public server with HTTPS."""
     try:
         address = plain_address(url)
     except ValueError:

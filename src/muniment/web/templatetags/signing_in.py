@@ -56,6 +56,7 @@ def reason_of(path: str) -> str:
         "/manage/applications": gettext("You need an account to see your applications."),
         "/manage/reports": gettext("You need an account to assess your organization."),
         "/manage/tokens": gettext("You need an account to manage your tokens and connected apps."),
+        "/manage/webhooks": gettext("You need an account to manage your webhooks."),
         "/manage/profile": gettext("You need an account to edit your profile."),
         "/manage/companies/": gettext("You need an account to edit your listing."),
         "/oauth/authorize": gettext("You need an account to connect the app."),

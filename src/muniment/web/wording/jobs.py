@@ -42,6 +42,8 @@ KINDS: Final = {
     "registry.tombstones_due": gettext_lazy("Replace old marks of erased people"),
     "registry.upgraded": gettext_lazy("Publish again after an upgrade"),
     "scrub.due": gettext_lazy("Look for damaged data"),
+    "webhooks.due": gettext_lazy("Send events to webhooks"),
+    "webhooks.grown_old": gettext_lazy("Delete old events of webhooks"),
 }
 MESSAGES: Final = {
     "account_already_exists": gettext_lazy("Account exists already"),

@@ -19,12 +19,14 @@ VALUES = {
     "part": "team",
     "job_id": "0" * 26,
     "form": "csv",
+    "endpoint_id": "0" * 26,
+    "delivery_id": 1,
     "action": "",
     "name": "brand",
     "slug": "open-votes",
     "of": "company",
 }
-ACTIONS = {"accounts": "disable", "jobs": "retry", "invitations": "revoke", "maintenance": "renew-feed"}
+ACTIONS = {"accounts": "disable", "jobs": "retry", "invitations": "revoke", "maintenance": "renew-feed", "webhooks": "test"}
 
 
 def addresses() -> list[str]:

@@ -4,6 +4,7 @@ from typing import Final
 
 from django.urls import path, re_path
 
+from muniment.web.views import webhooks
 from muniment.web.views.operate import (
     accounts,
     audit,
@@ -43,6 +44,7 @@ OPERATE: Final = [
     path("operate/jobs", jobs.jobs),
     re_path(r"^operate/jobs/(?P<job_id>[0-9a-z]{26})/(?P<action>retry|cancel)$", jobs.act),
     path("operate/mail", jobs.mail),
+    *webhooks.addresses(of_registry=True),
     path("operate/health", instance_pages.check_health),
     path("operate/storage", instance_pages.storage),
     path("operate/backups", instance_pages.backups),

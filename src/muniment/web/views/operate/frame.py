@@ -42,6 +42,7 @@ ENTRIES: Final = (
     Entry("audit", gettext_lazy("Audit log"), "/operate/audit", _PEOPLE),
     Entry("jobs", gettext_lazy("Jobs"), "/operate/jobs", _WORK),
     Entry("mail", gettext_lazy("Mail"), "/operate/mail", _WORK),
+    Entry("webhooks", gettext_lazy("Webhooks"), "/operate/webhooks", _WORK),
     Entry("maintenance", gettext_lazy("Maintenance"), "/operate/maintenance", _WORK),
     Entry("storage", gettext_lazy("Storage"), "/operate/storage", _INSTANCE),
     Entry("backups", gettext_lazy("Backups"), "/operate/backups", _INSTANCE),
