@@ -14,7 +14,7 @@ from django.utils.translation import gettext, gettext_lazy
 BASE: Final = "https://registry.example"
 COMPANY: Final = "example-company"
 """Stand for the instance's address and for one of its companies in the texts."""
-LANGUAGES: Final = {"sh": "curl", "python": "Python", "ts": "TypeScript", "mcp": "MCP"}
+LANGUAGES: Final = {"sh": "curl", "python": "Python", "ts": "TypeScript", "mcp": "MCP", "json": "JSON"}
 
 
 class Guide(NamedTuple):
@@ -29,6 +29,7 @@ GUIDES: Final = (
     Guide("read", gettext_lazy("Read the registry"), gettext_lazy("Lists, search, filters and single items.")),
     Guide("query", gettext_lazy("Query in SQL"), gettext_lazy("Joins, sums and tables for spreadsheets.")),
     Guide("follow", gettext_lazy("Follow changes"), gettext_lazy("Exports, the change feed and Atom feeds.")),
+    Guide("webhooks", gettext_lazy("Receive events"), gettext_lazy("Signed messages to a URL of yours.")),
     Guide(
         "connect",
         gettext_lazy("Use the tool servers"),

@@ -7,7 +7,7 @@ Both have the same views; ``of_registry`` comes from the address.
 import functools
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from django import forms
@@ -114,7 +114,11 @@ class EndpointForm(forms.Form):
         return Wanted(**self.cleaned_data)
 
 
-def _at_the_field(check: Any, value: Any) -> Any:
+Given = TypeVar("Given")
+Checked = TypeVar("Checked")
+
+
+def _at_the_field(check: Callable[[Given], Checked], value: Given) -> Checked:
     """Return what a rule makes of a value; its refusal is shown at the field."""
     try:
         return check(value)
