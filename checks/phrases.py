@@ -42,7 +42,7 @@ _OF_DOCTOR: Final = {"Finding", "good", "bad", "warning", "Verdict"}
 KEYWORDS: Final = {"message", "hint", "fix", "reason"}
 FEATURES: Final = (
     *("accounts", "assessments", "backup", "credits", "documents", "jobs", "kernel", "mail", "outbound", "registry"),
-    *("registry_toml", "schema", "scrub", "searches", "server", "store", "web"),
+    *("registry_toml", "schema", "scrub", "searches", "server", "store", "web", "webhooks"),
 )
 UNSHOWN: Final = (
     *(

@@ -291,6 +291,7 @@ def _shown(row: Endpoint, *, of_registry: bool) -> JSONObject:
     state = endpoints.state_of(row)
     return {
         "endpoint": row,
+        "has_all_kinds": len(row.kinds) == len(endpoints.kinds_for(of_registry=of_registry)),
         "page": page_of(row.pk, of_registry=of_registry),
         "state": state,
         "tone": TONES[state],
