@@ -26,7 +26,13 @@ VALUES = {
     "slug": "open-votes",
     "of": "company",
 }
-ACTIONS = {"accounts": "disable", "jobs": "retry", "invitations": "revoke", "maintenance": "renew-feed", "webhooks": "test"}
+ACTIONS = {
+    "accounts": "disable",
+    "jobs": "retry",
+    "invitations": "revoke",
+    "maintenance": "renew-feed",
+    "webhooks": "test",
+}
 
 
 def addresses() -> list[str]:
