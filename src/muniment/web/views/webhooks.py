@@ -206,7 +206,7 @@ def show_secret(request: HttpRequest, endpoint_id: str, *, of_registry: bool) ->
 @confirmed()
 @once
 def rotate(request: HttpRequest, endpoint_id: str, *, of_registry: bool) -> HttpResponse:
-    """Replace the secret of a webhook, after a question: a rotation too many would end the one that the receiver has."""
+    """Replace the secret, after a question: a rotation too many would end the one that the receiver has."""
     actor, page = actor_of(request), page_of(endpoint_id, of_registry=of_registry)
     found = endpoints.get_endpoint(actor, endpoint_id, of_registry=of_registry)
     form_data(request)  # tells that nothing was changed yet, after a confirmation
