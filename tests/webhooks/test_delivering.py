@@ -263,6 +263,15 @@ def test_after_a_rotation_both_secrets_sign_for_a_day(site):
     assert [verified(each, after, second) for each in (current, former)] == [[True], [False]]
 
 
+def test_nothing_is_sent_unsigned_when_the_key_of_the_secret_is_gone(site, settings):
+    recorded(of_registry())
+    settings.SECRET_KEY = "another key " * 5
+    deliver()
+    (tried,) = Delivery.objects.get().attempts
+    assert (tried["status"], tried["said"]) == (None, "the secret cannot be read: rotate it")
+    assert site.received == []
+
+
 # ---------------------------------------------------------------- attempts
 
 

@@ -249,7 +249,9 @@ class Outcome:
 
 
 def attempt(url: str, secrets: Sequence[str], event_id: str, body: str) -> Outcome:
-    """Send an event once. It reads no database, so it may run in any thread."""
+    """Send an event once. It reads no database, so it may run in any thread. Nothing is sent without a signature."""
+    if not secrets:
+        return Outcome(None, "the secret cannot be read: rotate it", 0)
     at = int(time.time())
     headers = {
         "Content-Type": "application/json",
