@@ -74,7 +74,7 @@ def test_the_endpoints_of_the_registry_are_for_operators(action):
 def test_an_operator_finds_no_endpoint_of_an_owner_among_those_of_the_registry(mine):
     _, endpoint = mine
     with pytest.raises(NotFound):
-        endpoints.get_endpoint(COMMAND, endpoint.pk, of_registry=True)
+        endpoints.get_endpoint(operator(), endpoint.pk, of_registry=True)
 
 
 def test_tokens_and_apps_manage_no_webhooks(mine):
