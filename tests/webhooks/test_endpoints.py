@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 from django.db import transaction
 
+from make.events import audited, events_of
 from make.registry import agent_of, owner, published, reviewer
 from muniment.accounts import personal_data
 from muniment.accounts.keys import sealed
-from muniment.accounts.models import Account
+from muniment.accounts.models import Account, SecurityEvent
 from muniment.jobs.models import Job
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
@@ -228,6 +229,23 @@ def test_secrets_are_sealed_and_rotated_with_the_key(mine, settings):
     both = delivering.secrets_of(Endpoint.objects.get(pk=endpoint.pk))
     assert both[1] == secret
     assert both[0] != secret
+
+
+def test_what_is_done_to_an_endpoint_is_in_the_logs_without_what_may_be_secret():
+    me, master = owner(), operator()
+    for actor, of_registry in ((me, False), (master, True)):
+        made_one = create_endpoint(actor, WANTED._replace(url="https://hooks.example/T0KEN"), of_registry=of_registry)
+        endpoints.change_endpoint(actor, made_one.pk, WANTED, of_registry=of_registry)
+        endpoints.rotate_secret(actor, made_one.pk, of_registry=of_registry)
+        endpoints.delete_endpoint(actor, made_one.pk, of_registry=of_registry)
+    done = ["webhook_added", "webhook_changed", "webhook_secret_rotated", "webhook_removed"]
+    assert events_of(me.account_id) == done
+    assert [(each.event, each.account_id, each.actor_id) for each in audited()] == [
+        (event, None, master.account_id) for event in done
+    ]
+    assert {str(each.detail) for each in SecurityEvent.objects.filter(event__startswith="webhook")} == {
+        "{'server': 'hooks.example'}"
+    }
 
 
 def test_an_account_takes_its_endpoints_along(mine, tmp_path):

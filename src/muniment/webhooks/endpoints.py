@@ -14,6 +14,8 @@ from django.db.models import F, QuerySet
 from muniment.accounts.models import Account
 from muniment.accounts.operations import account_of, require_operator
 from muniment.accounts.personal_data import ArchiveEntry, Part
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
 from muniment.encryption import seal
 from muniment.kernel.actor import Actor
@@ -113,7 +115,9 @@ def create_endpoint(actor: Actor, wanted: Wanted, *, of_registry: bool = False) 
                 Phrase("There are {limit} webhooks already.", limit=MAX_ENDPOINTS), "Delete one that is not used."
             )
         events.begin_now()
-        return Endpoint.objects.create(account=account, secret=_new_secret(), **values)
+        row = Endpoint.objects.create(account=account, secret=_new_secret(), **values)
+        _log(Event.WEBHOOK_ADDED, actor, row)
+        return row
 
 
 def change_endpoint(actor: Actor, endpoint_id: str, wanted: Wanted, *, of_registry: bool = False) -> Endpoint:
@@ -125,6 +129,7 @@ def change_endpoint(actor: Actor, endpoint_id: str, wanted: Wanted, *, of_regist
         for name, value in values.items():
             setattr(row, name, value)
         row.save(update_fields=[*values])
+        _log(Event.WEBHOOK_CHANGED, actor, row)
     return row
 
 
@@ -136,6 +141,7 @@ def rotate_secret(actor: Actor, endpoint_id: str, *, of_registry: bool = False) 
         row.former_secret, row.former_until = row.secret, now() + BOTH_SECRETS
         row.secret = _new_secret()
         row.save(update_fields=["secret", "former_secret", "former_until"])
+        _log(Event.WEBHOOK_SECRET_ROTATED, actor, row)
     return row
 
 
@@ -150,6 +156,7 @@ def delete_endpoint(actor: Actor, endpoint_id: str, *, of_registry: bool = False
     """Delete an endpoint with its deliveries, and return it."""
     with transaction.atomic():
         row = _locked(actor, endpoint_id, of_registry=of_registry)
+        _log(Event.WEBHOOK_REMOVED, actor, row)
         Endpoint.objects.filter(pk=row.pk).delete()
     return row
 
@@ -276,6 +283,11 @@ def _require_person(actor: Actor) -> None:
 def _locked(actor: Actor, endpoint_id: str, *, of_registry: bool) -> Endpoint:
     get_endpoint(actor, endpoint_id, of_registry=of_registry)
     return Endpoint.objects.select_for_update().get(pk=endpoint_id)
+
+
+def _log(event: Event, actor: Actor, row: Endpoint) -> None:
+    """Record what was done to an endpoint. Of its URL, the log names the server: the rest may be a secret."""
+    record(event, account=row.account_id, actor=actor, detail={"server": urlsplit(row.url).hostname or ""})
 
 
 def _new_secret() -> str:

@@ -41,6 +41,10 @@ class Event(StrEnum):
     APP_PERMITTED = "app_permitted"
     APP_CONNECTED = "app_connected"
     APP_DISCONNECTED = "app_disconnected"
+    WEBHOOK_ADDED = "webhook_added"
+    WEBHOOK_CHANGED = "webhook_changed"
+    WEBHOOK_SECRET_ROTATED = "webhook_secret_rotated"  # noqa: S105 - the name of an event
+    WEBHOOK_REMOVED = "webhook_removed"
     OWNER_INVITED = "owner_invited"
     OWNER_ADDED = "owner_added"
     OWNER_LEFT = "owner_left"
@@ -151,6 +155,12 @@ MEANINGS: Final[dict[Event, Meaning]] = {
     Event.APP_PERMITTED: Meaning(gettext_lazy("App permitted")),
     Event.APP_CONNECTED: Meaning(gettext_lazy("App connected")),
     Event.APP_DISCONNECTED: Meaning(gettext_lazy("App disconnected")),
+    Event.WEBHOOK_ADDED: Meaning(
+        gettext_lazy("Webhook added"), is_mailed=True, subject=gettext_lazy("A webhook was added to your account")
+    ),
+    Event.WEBHOOK_CHANGED: Meaning(gettext_lazy("Webhook changed")),
+    Event.WEBHOOK_SECRET_ROTATED: Meaning(gettext_lazy("Secret of a webhook rotated")),
+    Event.WEBHOOK_REMOVED: Meaning(gettext_lazy("Webhook deleted")),
     Event.OWNER_INVITED: Meaning(
         gettext_lazy("Owner invited"), is_mailed=True, subject=gettext_lazy("You invited %(email)s to co-own %(name)s")
     ),
@@ -265,6 +275,7 @@ _LABELS: Final[dict[str, str | Promise]] = {
     "options": gettext_lazy("Options"),
     "result": gettext_lazy("Result"),
     "command": gettext_lazy("Command"),
+    "server": gettext_lazy("Server"),
     "owner": gettext_lazy("Owner"),
 }
 _VALUES: Final[dict[str, str | Promise]] = {
