@@ -475,6 +475,7 @@ def owner(reader, db, settings):
             "documentId": uploaded(actor, company.slug, b"The annual accounts stand open.").pk,
             "runId": made.data(token, "start_report_run", companySlug=company.slug, frameworkId=of)["runId"],
             "filename": "a.txt",
+            "sql": PUBLIC["query"]["sql"],
         }
         values |= {"otherRunId": values["runId"], "uploadId": begun(made, token, company.slug)}
         profiles.create_profile(actor, profiles.ProfileChange({"name": "Ada Quay"}))

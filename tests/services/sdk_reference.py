@@ -152,7 +152,7 @@ class Reference:
 
     async def list_prompts(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         one_page(params)
-        prompts = [types.Prompt.model_validate(found.to_wire()) for found in self.front.offer.prompts]
+        prompts = [types.Prompt.model_validate(found.to_wire()) for found in self.front.offer.all_prompts]
         return types.ListPromptsResult(prompts=prompts)
 
     async def get_prompt(self, _: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:

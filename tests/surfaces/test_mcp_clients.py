@@ -11,6 +11,7 @@ from muniment.mcp.declarations import PROVENANCE
 from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.public import public_declarations
+from muniment.registry_toml.queries import SHIPPED
 from muniment.schema.objects import registry_schema
 from services.loopback import serving
 from services.mcp import fictional_registry
@@ -124,7 +125,7 @@ def test_the_typescript_clients_and_mcp_remote_call_every_tool(address, kind, tm
         "muniment",
         True,
         "application/json",
-        2,
+        2 + len(SHIPPED),
     )
 
 

@@ -84,10 +84,7 @@ PUBLIC: Final = [
     path("docs/rest/<str:key>", reference.rest_group),
     re_path(r"^docs/tools/(?P<key>public|owner)$", reference.tools),
     path("favicon.ico", static_files.serve, {"path": "web/favicon.ico"}),
-    re_path(
-        r"^apple-touch-icon(-precomposed)?\.png$",
-        lambda request, *_: static_files.serve(request, path="web/apple-touch-icon.png"),
-    ),
+    re_path(r"^apple-touch-icon(-precomposed)?\.png$", site_pages.phone_icon),
     path("manifest.webmanifest", site_pages.manifest),
     path("robots.txt", feeds.robots),
     path("sitemap.xml", feeds.sitemap),

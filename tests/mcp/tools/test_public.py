@@ -8,6 +8,7 @@ import pytest
 
 from make import published as make
 from muniment.mcp.tools import answers
+from muniment.registry_toml.queries import SHIPPED
 from services.mcp import BASE, check_types, fictional_registry, legacy, modern, public_server
 
 NAMES = [
@@ -467,9 +468,9 @@ def test_slugs_are_completed_for_templates_and_prompts(server):
 
 
 @pytest.mark.requirement("tools.resources")
-def test_two_prompts_name_the_tools_to_call(server):
+def test_prompts_name_the_tools_to_call(server):
     prompts = {found["name"]: found for found in server.ask(*modern("prompts/list")).result["prompts"]}
-    assert set(prompts) == {"research_company", "compare_companies"}
+    assert set(prompts) == {"research_company", "compare_companies", *(each.slug for each in SHIPPED)}
     given = {"name": "compare_companies", "arguments": {"frameworkId": "framework-1", "slugs": "company-1, company-2"}}
     (message,) = server.ask(*modern("prompts/get", given)).result["messages"]
     for word in ("get_framework", "get_company", "framework-1", "company-1, company-2"):

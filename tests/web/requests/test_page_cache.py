@@ -45,7 +45,7 @@ ADDRESSES = (
     *("/feed.atom", "/sitemap.xml", "/sitemap-companies-1.xml", "/sitemap-people-1.xml", "/sitemap-frameworks-1.xml"),
     *("/companies/saltmarsh-commons/embed", "/oembed?url=http://testserver/companies/saltmarsh-commons"),
     *("/connect", "/connect/registry.mcpb", "/docs", "/docs/guides/read", "/docs/rest/objects", "/docs/rest/companies"),
-    *("/docs/tools/public", "/robots.txt", "/opensearch.xml", "/imprint"),
+    *("/docs/tools/public", "/robots.txt", "/opensearch.xml", "/imprint", "/manifest.webmanifest"),
 )
 NOT_OF_THE_FILE = {
     static_files.serve,
@@ -53,7 +53,7 @@ NOT_OF_THE_FILE = {
     *(cards.registry_picture, cards.company_picture, cards.person_picture, cards.framework_picture),
     cards.assessment_picture,
     *(data.data, queries.query, queries.saved, queries.feed, queries.embedded),
-    *(company_lists.as_csv, lists.as_csv),
+    *(company_lists.as_csv, lists.as_csv, site_pages.phone_icon),
 }
 """Views that send or list files, ask the tables, lead elsewhere, or send pictures that are drawn by their digest."""
 

@@ -10,6 +10,7 @@ from muniment.registry.settings import typefaces
 from muniment.registry_toml import applied
 from muniment.web.branding import branding, legal_links, style_sheet
 from muniment.web.presenters import markdown
+from muniment.web.requests import static_files
 from muniment.web.requests.page_cache import published
 from muniment.web.requests.static_files import FOR_A_WHILE, FOR_EVER
 
@@ -47,6 +48,11 @@ def manifest(_: HttpRequest) -> HttpResponse:
         "icons": [{**icon, "sizes": "any"}],
     }
     return HttpResponse(json.dumps(body, ensure_ascii=False), content_type="application/manifest+json; charset=utf-8")
+
+
+def phone_icon(request: HttpRequest, *_: str) -> HttpResponse:
+    """Return the icon that phones ask for at an address of their own."""
+    return static_files.serve(request, path="web/apple-touch-icon.png")
 
 
 @published()
