@@ -137,6 +137,21 @@ def test_an_endpoint_is_told_of_the_kinds_that_it_chose_only(site):
     assert kinds_sent(site) == ["review.decided"]
 
 
+@pytest.mark.parametrize(
+    ("listing", "accounts", "told"),
+    [("named", "mine", True), ("other", "mine", False), ("", "mine", True), ("", "others", False)],
+)
+def test_an_endpoint_that_names_listings_is_told_of_them_and_of_what_is_of_none(site, listing, accounts, told):
+    me, other = owner(), owner()
+    of_owner(me, listings=["named"])
+    of_registry("https://b.hooks.example/in", listings=["named"])
+    concerned = me if accounts == "mine" else other
+    events.record("review.decided", {}, accounts=[concerned.account_id], for_registry=True, listing=listing)
+    deliver()
+    assert kinds_sent(site) == ["review.decided"] * told
+    assert kinds_sent(site, "b.hooks.example") == ["review.decided"] * (listing == "named")
+
+
 def test_private_events_reach_the_endpoints_of_their_accounts_alone(site):
     me, other = owner(), owner()
     of_owner(me)

@@ -275,12 +275,12 @@ def test_what_is_new_enqueues_the_job_once_within_a_second(monkeypatch):
     events.look()
     published(owner())
     events.look()
-    assert waiting_jobs() == 0  # nobody is told of anything
+    assert waiting_jobs() == 0  # there is no webhook yet
     monkeypatch.setattr(events, "_known", (0.0, False))
     me = operator()
     create_endpoint(me, Wanted(WANTED.url, ["listing.published"]), of_registry=True)
     events.look()
-    assert waiting_jobs() == 0  # nothing is new
+    assert waiting_jobs() == 0  # nothing has happened since
     published(owner())
     for _ in range(2):
         events.look()

@@ -93,5 +93,5 @@ def webhooks_delete(webhook_id: str, *, yes: bool) -> None:
         if not yes:
             click.confirm(f"Delete the webhook {row.url}?", abort=True, err=True)
         endpoints.delete_endpoint(COMMAND, webhook_id, of_registry=True)
-    record_command("webhooks delete", webhook=webhook_id, url=row.url)
+    record_command("webhooks delete", webhook=webhook_id)  # not its URL, which may hold a secret
     click.echo(f"{row.url} is sent nothing more.")

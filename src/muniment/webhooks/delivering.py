@@ -90,7 +90,7 @@ def sort_events() -> int:
         place = _place(head)
         entries = _entries_after(place.sequence, head[0])
         recorded = list(Event.objects.select_for_update().order_by("id")[:BATCH])
-        # An entry about somebody who was erased is no event: it only tells followers to read others again.
+        # Skip entries about erased people: they only make followers copy other entries again.
         public = [_published(entry, place.feed_id) for entry in entries if not entry.key.startswith(ERASED)]
         happenings = [*public, *map(_recorded, recorded)]
         if happenings and endpoints:
@@ -187,7 +187,9 @@ def _wants(endpoint: Endpoint, event: Happening, owners: dict[str, set[int]]) ->
     """Return whether an endpoint is told of an event. Who may read what is decided here."""
     if event.kind not in endpoint.kinds:
         return False
-    if endpoint.listings and event.listing not in endpoint.listings:
+    # Credits and claims of an account are of no listing, so naming listings does not exclude them.
+    is_of_account_alone = endpoint.account_id is not None and event.accounts is not None and not event.listing
+    if endpoint.listings and not is_of_account_alone and event.listing not in endpoint.listings:
         return False
     if endpoint.account_id is None:
         return event.for_registry

@@ -276,11 +276,7 @@ def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: st
     fields_of_people = {column.field for column in of_people}
 
     if kind_of_table(headings, name, is_only=is_only) == PEOPLE:
-        has_both_names = {"name.first", "name.last"} <= fields_of_people
-        are_of_companies = are_organizations(people) and not are_persons(people)
-        if are_of_companies and not has_both_names:
-            return _Kind(COMPANIES, is_guess=True)
-        return _Kind(PEOPLE, is_guess=not has_both_names and are_both(people))
+        return _kind_of_rows_called_people(people, fields_of_people)
     # A name that is only in the first of several rows is that of a group: the rows are what is in all of them.
     are_of_groups = 2 * _count_of(of_companies, values, "name") < _count_of(of_people, values, "name")
     if are_of_groups and are_persons(people):
@@ -295,6 +291,16 @@ def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: st
         return _Kind(PEOPLE, is_guess=fields_of_people.isdisjoint({"position.title", "bio"}))
     is_unproven = _is_name_guessed(of_companies) and not are_organizations(companies)
     return _Kind(COMPANIES, is_guess=are_mixed or is_unproven)
+
+
+def _kind_of_rows_called_people(names: Sequence[str], fields: set[str]) -> _Kind:
+    """Return the kind of rows whose headings are those of people, by whose *names* they have."""
+    has_both_names = {"name.first", "name.last"} <= fields
+    if has_both_names:
+        return _Kind(PEOPLE)
+    if are_organizations(names) and not are_persons(names):
+        return _Kind(COMPANIES, is_guess=True)
+    return _Kind(PEOPLE, is_guess=are_both(names))
 
 
 def _kind_of_names_like_persons(columns: Sequence[Column], values: Sequence[list[str]]) -> _Kind:

@@ -167,10 +167,10 @@ def test_proposals_and_holders_are_found_by_their_words(visitor):
     assert 'aria-current="true">All <span class="quiet">1<' in page
     assert "/companies/largest/proposals.csv?q=proposal+999" in page
     assert '<h2 class="unseen">Proposals</h2>' in page, "the headings of its rows are of the third level"
-    assert "No proposal has these words" in text(visitor, "/companies/largest/proposals?q=nowhere")
+    assert "No proposal found" in text(visitor, "/companies/largest/proposals?q=nowhere")
     holder = text(visitor, f"/companies/largest/cap-table?q=0X{4_321:040}")
     assert re.findall(r"Holder \d+", holder) == ["Holder 4321"]
-    assert "No holder has these words" in text(visitor, "/companies/largest/cap-table?q=nobody")
+    assert "No holder found" in text(visitor, "/companies/largest/cap-table?q=nobody")
     rows = visitor.get("/companies/largest/cap-table.csv?q=holder%204321").content.decode().splitlines()
     assert len(rows) == 2, "the head and the holder that the page shows"
 
