@@ -13,7 +13,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate growth help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-memory bench-visibility bench-listeners bench-visits bench-limits bench-agents reference editor pictures screenshots lock audit dist messages
+.PHONY: mutate growth help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-memory bench-visibility bench-listeners bench-visits bench-limits bench-agents reference clients editor pictures screenshots lock audit dist messages
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -73,6 +73,7 @@ check: install ## style, words, types, layers, walks, migrations and locks
 	@# What a reader must open to follow an owner's update, and a company of the API. Lower a limit when a walk gets shorter.
 	$(BIN)/python checks/walk.py --max-files update=45 detail=10 --max-changes update=177 detail=29
 	$(BIN)/mypy
+	$(BIN)/python checks/clients.py --check
 	data=$$(mktemp -d) && MUNIMENT_DATA=$$data DJANGO_SETTINGS_MODULE=muniment.settings \
 		$(BIN)/python -m django makemigrations --check --dry-run; code=$$?; rm -r "$$data"; exit $$code
 
@@ -131,6 +132,9 @@ messages: install ## bring the message catalogues up to date with the texts of t
 reference: install ## write the tables of docs/REFERENCE.md
 	$(BIN)/python checks/reference.py
 
+clients: install ## generate the parts of clients/ that follow from the contract
+	$(BIN)/python checks/clients.py
+
 editor: $(VENV)/.installed ## bundle the editor of the query page anew
 	cd tests && ../$(BIN)/python -m services.editor
 
@@ -143,11 +147,12 @@ screenshots: install services ## pictures of every page in light, dark and phone
 audit: install ## check every pinned version against a vulnerability database
 	$(BIN)/python checks/audit.py $(AUDIT_FLAGS)
 
-dist: install ## build the wheel, the source archive, a list of what they need (SBOM, CycloneDX) and checksums
+dist: install ## build the wheel, the source archive, the clients, a list of what they need (SBOM, CycloneDX) and checksums
 	rm -rf $(DIST)
 	$(BIN)/python -m hatchling build --target sdist --target wheel --directory $(DIST)
 	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application --spec-version 1.6 \
 		--output-reproducible --validate --output-format JSON --output-file $(DIST)/sbom.cdx.json requirements/runtime.lock
+	cd clients/python && $(abspath $(BIN))/python -m hatchling build --target sdist --target wheel --directory $(abspath $(DIST))
 	cp requirements/runtime.lock deploy/Containerfile $(DIST)/
 	cd $(DIST) && sha256sum * > SHA256SUMS && sha256sum --check --quiet SHA256SUMS
 

@@ -190,7 +190,7 @@ def by_pipx(wheel: Path, folder: Path) -> str:
 
 
 def main() -> int:
-    [wheel] = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist").resolve().glob("*.whl")
+    [wheel] = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist").resolve().glob("muniment-*.whl")
     ways = [(f"pip, Python {version}", by_pip, (python, wheel)) for version, python in pythons()]
     ways += [(f"oldest, Python {version}", by_uv_oldest, (python, wheel)) for version, python in pythons()]
     ways += [("uvx", by_uvx, (wheel,)), ("pipx", by_pipx, (wheel,))]

@@ -121,7 +121,7 @@ def test_the_wheel_comes_with_checksums_and_a_valid_list_of_what_it_needs(tmp_pa
         ["make", "dist", f"DIST={tmp_path}"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=110
     )
     assert made.returncode == 0, made.stdout + made.stderr
-    for pattern in ("muniment-*.whl", "muniment-*.tar.gz"):
+    for pattern in ("muniment-*.whl", "muniment-*.tar.gz", "muniment_client-*.whl", "muniment_client-*.tar.gz"):
         assert len(list(tmp_path.glob(pattern))) == 1
     sums = dict(line.split()[::-1] for line in (tmp_path / "SHA256SUMS").read_text().splitlines())
     assert sums == {
