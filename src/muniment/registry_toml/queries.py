@@ -11,10 +11,9 @@ SHIPPED: Final = (
         "people-in-several-teams",
         marked("People in several teams"),
         marked("People who hold positions at more than one company."),
-        "SELECT person_name AS name, person, count(DISTINCT company) AS companies,\n"
-        "  group_concat(DISTINCT company) AS teams\n"
-        "FROM positions WHERE person IS NOT NULL\n"
-        "GROUP BY person, person_name HAVING count(DISTINCT company) > 1\n"
+        "SELECT name, slug AS person, company_count AS companies,\n"
+        "  (SELECT group_concat(DISTINCT company) FROM positions WHERE person = slug) AS teams\n"
+        "FROM people WHERE company_count > 1\n"
         "ORDER BY companies DESC, name LIMIT 500",
         "none",
     ),

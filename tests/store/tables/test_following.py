@@ -12,7 +12,7 @@ from muniment.schema.record import Field
 from muniment.store import published
 from muniment.store.exports.exports import Stopped
 from muniment.store.reader import Reader
-from muniment.store.tables import following
+from muniment.store.tables import copying, following
 from muniment.store.tables.comparing import compare, count
 from muniment.store.tables.copying import followed
 from muniment.store.tables.following import Tables, make_again
@@ -268,3 +268,15 @@ def test_no_reader_holds_back_the_log_of_the_tables_or_of_the_documents(publish,
     for connection in (publisher.connection, tables._own):
         busy, pages, moved = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         assert (busy, pages - moved) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("statement", "values"),
+    [(copying.SOME, ("company", "", 200)), (copying.FEED, (0, 200))],
+    ids=["documents", "feed"],
+)
+def test_a_step_of_a_copy_reads_no_more_than_it_copies(reader, statement, values):
+    with reader.snapshot() as (source, _):
+        plan = " ".join([detail for *_, detail in source.execute(f"EXPLAIN QUERY PLAN {statement}", values)])
+    assert plan.startswith("SEARCH")
+    assert "TEMP B-TREE" not in plan

@@ -38,6 +38,7 @@ from muniment.store.tables.copying import (
     Unwritten,
     changes_after,
     create,
+    finish,
     followed,
     insert,
     read,
@@ -206,22 +207,25 @@ class Tables:
             for kind in KINDS:
                 self._copy_documents(own, kind, form)
             self._catch_up(own, began, form)
-            own.execute("PRAGMA analysis_limit = 400")
-            own.execute("ANALYZE")
-        erasure.compact(own)
+            finish(own, form)
+        (free,) = own.execute("PRAGMA freelist_count").fetchone()
+        if free:
+            erasure.compact(own)  # of the former tables
+        else:
+            own.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.rebuilds += 1
         release_free_memory()
 
     def _copy_documents(self, own: sqlite3.Connection, kind: str, form: Form) -> None:
-        """Copy the documents of a *kind*, by their number; what is published meanwhile is followed afterwards."""
-        number = 0
+        """Copy the documents of a *kind*, by their key; what is published meanwhile is followed afterwards."""
+        after = ""
         while True:
             with self._published.snapshot() as (source, _):
-                found = source.execute(SOME, (kind, number, AT_ONCE)).fetchall()
-                documents = read(source, kind, [key for _, key in found])
-            if not found:
+                keys = [key for (key,) in source.execute(SOME, (kind, after, AT_ONCE))]
+                documents = read(source, kind, keys)
+            if not keys:
                 return
-            number = found[-1][0]
+            after = keys[-1]
             insert(own, form, kind, documents)
             self._breathe()
 

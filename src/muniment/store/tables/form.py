@@ -96,15 +96,18 @@ class Table(msgspec.Struct, frozen=True, dict=True):
     entries: Callable[[JSONObject], Iterable[JSONObject]]
 
     @cached_property
-    def statements(self) -> tuple[str, ...]:
-        """The statements that create it."""
+    def statement(self) -> str:
+        """The statement that creates it, without indexes."""
         columns = ", ".join([f'"{each.name}" {each.type}' for each in self.columns])
         # Rows of lists are short, and are read and deleted by their document: they are stored in its order.
         form = "STRICT, WITHOUT ROWID" if len(self.key) > 1 else "STRICT"
-        table = f'CREATE TABLE "{self.name}" ({columns}, PRIMARY KEY ({", ".join(self.key)})) {form}'
+        return f'CREATE TABLE "{self.name}" ({columns}, PRIMARY KEY ({", ".join(self.key)})) {form}'
+
+    @cached_property
+    def indexes(self) -> list[str]:
+        """The statements that create its indexes."""
         indexed = _INDEXED.get(self.name, ())
-        indexes = [f'CREATE INDEX "{self.name}_{each}" ON "{self.name}" ("{each}")' for each in indexed]
-        return (table, *indexes)
+        return [f'CREATE INDEX "{self.name}_{each}" ON "{self.name}" ("{each}")' for each in indexed]
 
     @cached_property
     def delete(self) -> str:
@@ -131,7 +134,7 @@ class Form:
         self.of_kind: dict[str, tuple[Table, ...]] = {
             kind: tuple(each for each in self.tables if each.kind == kind) for kind in KINDS
         }
-        shape = [VERSION, [each.statements for each in self.tables]]
+        shape = [VERSION, [(each.statement, *each.indexes) for each in self.tables]]
         self.id = hashlib.sha256(msgspec.json.encode(shape)).hexdigest()[:24]
         """What tells these tables from those of another version, or of other declared fields."""
 
