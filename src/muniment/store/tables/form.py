@@ -7,7 +7,7 @@ a column; a list of the schema is a table of its own, with a row for each entry 
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
@@ -93,7 +93,7 @@ class Table(msgspec.Struct, frozen=True, dict=True):
     help: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    entries: Callable[[JSONObject], Iterable[JSONObject]]
+    entries: Callable[[JSONObject], Sequence[JSONObject]]
 
     @cached_property
     def statement(self) -> str:
@@ -122,8 +122,11 @@ class Table(msgspec.Struct, frozen=True, dict=True):
         return tuple(each.value for each in self.columns)
 
     def rows(self, document: JSONObject) -> list[Row]:
+        entries = self.entries(document)
+        if not entries:  # most documents have few of the lists
+            return []
         values = self._values
-        return [tuple([value(entry) for value in values]) for entry in self.entries(document)]
+        return [tuple([value(entry) for value in values]) for entry in entries]
 
 
 class Form:
@@ -165,7 +168,7 @@ def _tables(schema: Schema) -> Iterator[Table]:
 
 
 def _of_documents(
-    name: str, kind: str, says: str, columns: Iterable[Column], entries: Callable[[JSONObject], Iterable[JSONObject]]
+    name: str, kind: str, says: str, columns: Iterable[Column], entries: Callable[[JSONObject], Sequence[JSONObject]]
 ) -> Table:
     own = [each for each in columns if each.name != "slug"]
     key = Column("slug", "TEXT", "The name in addresses, which is permanent.", _text(_KEY))
@@ -394,21 +397,27 @@ def _company(document: JSONObject) -> tuple[JSONObject]:
     return ({**company, **beside, _ADDRESS: first},)
 
 
-def _list(within: str, name: str) -> Callable[[JSONObject], Iterator[JSONObject]]:
-    def entries(document: JSONObject) -> Iterator[JSONObject]:
+def _list(within: str, name: str) -> Callable[[JSONObject], Sequence[JSONObject]]:
+    def entries(document: JSONObject) -> Sequence[JSONObject]:
         around = document.get(within) if within else document
-        for ordinal, entry in enumerate((around or {}).get(name) or (), 1):
+        listed = around.get(name) if around else None
+        if not listed:
+            return ()
+        found: list[JSONObject] = []
+        for ordinal, entry in enumerate(listed, 1):
             members = entry if isinstance(entry, dict) else {_ENTRY: entry}
-            yield {**members, _KEY: document[_KEY], _ORDINAL: ordinal}
+            found.append({**members, _KEY: document[_KEY], _ORDINAL: ordinal})
+        return found
 
     return entries
 
 
-def _socials(document: JSONObject) -> Iterator[JSONObject]:
-    socials = document["company"].get("socials") or {}
-    for field in SOCIALS.fields:
-        if socials.get(field.name):
-            yield {"network": field.name, "value": socials[field.name], _KEY: document[_KEY]}
+def _socials(document: JSONObject) -> Sequence[JSONObject]:
+    socials = document["company"].get("socials")
+    if not socials:
+        return ()
+    given = [field.name for field in SOCIALS.fields if socials.get(field.name)]
+    return [{"network": name, "value": socials[name], _KEY: document[_KEY]} for name in given]
 
 
 _SOCIALS: Final = (
