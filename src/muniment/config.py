@@ -208,6 +208,7 @@ class Config:
         data = str(overrides.get("data", source.get(f"{PREFIX}DATA", DATA)))
         try:
             from_file, file = setting_sources.find_file(values.path(chosen) if chosen else None, values.path(data))
+            mirrored, currency = setting_sources.find_mirrored(values.path(data))
         except ValueError as error:
             raise ConfigError(str(error)) from None
         origins = {}
@@ -230,12 +231,18 @@ class Config:
         unknown = [*setting_sources.unknown_variables(source, PREFIX, known.keys())]
         if file is not None:
             unknown += setting_sources.unknown_names(from_file, known.values(), file)
+        object.__setattr__(self, "mirrored", mirrored)
+        if currency:
+            object.__setattr__(self, "currency", currency)
         object.__setattr__(self, "origins", origins)
         object.__setattr__(self, "unknown", unknown)
         self._require_consistency()
 
     def _require_consistency(self) -> None:
         """Raise ConfigError if a setting needs another one."""
+        if self.mirrored and self.on_postgresql:
+            message = f"{self.data} is a mirror, which has no database. Unset MUNIMENT_DATABASE_URL."
+            raise ConfigError(message)
         if self.sign_in == "providers" and not self.oidc_providers:
             message = "MUNIMENT_SIGN_IN=providers needs MUNIMENT_OIDC_PROVIDERS."
             raise ConfigError(message)
@@ -246,6 +253,8 @@ class Config:
             message = "MUNIMENT_MODEL_NAME must name a model when MUNIMENT_MODEL_URL is set."
             raise ConfigError(message)
 
+    mirrored: str
+    """The address of the registry that the data folder is a mirror of; empty if it is an instance of its own."""
     origins: dict[str, str]
     """The source of each setting by name: the environment, the path of a file, a command, or default."""
     unknown: list[str]
@@ -264,6 +273,8 @@ class Config:
     @property
     def backup_place(self) -> str:
         """Return the folder or S3 address of scheduled backups; empty if none are made."""
+        if self.mirrored:
+            return ""
         if self.backups or self.on_postgresql:
             return "" if self.backups == "off" else self.backups
         return str((self.data / "backups").absolute())
@@ -284,8 +295,13 @@ class Config:
 
     @property
     def published_file(self) -> Path:
-        """Return the path of the published documents: the SQLite database, or a node's replica of PostgreSQL."""
-        return self.data / "published.sqlite3" if self.on_postgresql else self.database_file
+        """Return the path of the published documents: the SQLite database, or a copy of those of another source."""
+        return self.data / "published.sqlite3" if self.has_copy else self.database_file
+
+    @property
+    def has_copy(self) -> bool:
+        """Return whether the published documents are a copy: a node's of PostgreSQL, or a mirror's of its origin."""
+        return self.on_postgresql or bool(self.mirrored)
 
     @property
     def on_postgresql(self) -> bool:

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 FILE: Final = "settings.toml"
 """The file of settings in a data folder."""
+MIRROR: Final = "mirror.json"
+"""The file that makes a data folder a mirror: the address and the currency of the registry that is copied there."""
 _OTHERS: Final = frozenset(
     {
         *("MUNIMENT_TOKEN", "MUNIMENT_SITE", "MUNIMENT_NODES"),  # of the bridge, and of the proxies in deploy/
@@ -42,6 +44,24 @@ def find_file(chosen: Path | None, data: Path) -> tuple[dict[str, str], Path | N
         if name in found:
             raise ValueError(f"{file} cannot set {name}. Set MUNIMENT_{name.upper()} in the environment.")
     return found, file
+
+
+def find_mirrored(data: Path) -> tuple[str, str]:
+    """
+    Return the address and the currency of the registry that a data folder is a mirror of; empty if it is none.
+
+    Raises:
+        ValueError: its file cannot be read.
+    """
+    file = data / MIRROR
+    try:
+        found = json.loads(file.read_bytes())
+        return str(found["origin"]), str(found["currency"])
+    except FileNotFoundError:
+        return "", ""
+    except (OSError, ValueError, KeyError, TypeError):
+        message = f"{file} cannot be read. Run muniment mirror again, which writes it."
+        raise ValueError(message) from None
 
 
 def _read(file: Path) -> dict[str, str]:

@@ -103,6 +103,7 @@ MIDDLEWARE = [
     "muniment.web.wording.visitor_language.LanguageMiddleware",
     "muniment.web.requests.security_headers.PolicyMiddleware",
     "muniment.web.public_pages.PublicPages",
+    *(["muniment.web.requests.mirrored.OnlyPublic"] if config.mirrored else []),
     "muniment.accounts.security.origin.OriginMiddleware",
     "muniment.accounts.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

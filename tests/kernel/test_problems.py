@@ -7,6 +7,7 @@ from muniment.kernel import problems
 FAMILY = [
     (problems.BadRequest("m", "h"), 400, "bad_request"),
     (problems.Unauthorized("m", "h"), 401, "bad_request"),
+    (problems.AtOrigin("https://registry.example", "/manage"), 403, "bad_request"),
     (problems.Forbidden("m", "h"), 403, "bad_request"),
     (problems.NotFound("m", "h"), 404, "not_found"),
     (problems.MethodNotAllowed("PUT", "GET"), 405, "method_not_allowed"),

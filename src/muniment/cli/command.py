@@ -36,6 +36,7 @@ MODULES: Final = {
     "feed": "feed",
     "fields": "fields",
     "keys": "keys",
+    "mirror": "mirror",
     "person": "people",
     "plugins": "plugins",
     "serve": "serving",
@@ -158,16 +159,19 @@ def main() -> None:
 _take_data(main)
 
 
-def use_django(*, may_lack_instance: bool = False, tells: bool = True) -> None:
+def use_django(*, may_lack_instance: bool = False, may_be_mirror: bool = False, tells: bool = True) -> None:
     """
     Load Django with this process's settings. Commands without a database skip it.
 
     Args:
         may_lack_instance: whether the command makes an instance, or needs none.
+        may_be_mirror: whether the command works on a mirror, which has no rows of its own.
         tells: whether to name variables that are no settings.
     """
     if tells:
         tell_unknown_settings()
+    if not may_be_mirror:
+        refuse_mirror(config.current())
     if not may_lack_instance:
         require_instance(config.current())
     private_files.tighten(config.current().data)
@@ -191,6 +195,15 @@ def tell_unknown_settings() -> None:
     """Name each variable, and each name in the settings file, that no setting has."""
     for unknown in config.current().unknown:
         click.echo(f"Note: {unknown}", err=True)
+
+
+def refuse_mirror(settings: config.Config) -> None:
+    """Refuse to work on a mirror: what the command would read or change is at its origin."""
+    if settings.mirrored:
+        raise click.ClickException(
+            f"{settings.data.absolute()} is a mirror of {settings.mirrored}, which is read-only. Run muniment mirror to"
+            " bring it up to date, and muniment serve --mirror to serve it; everything else is done at its origin."
+        )
 
 
 def require_instance(settings: config.Config) -> None:

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import sys
+from pathlib import Path
 
 import click
 
@@ -49,9 +50,17 @@ _AS_ROOT = (
     is_flag=True,
     help="Serve a small fictional registry from its own data folder, muniment-demo, or from the one that is named.",
 )
+@click.option(
+    "--mirror",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Serve the copy that muniment mirror has made in FOLDER, read-only.",
+)
 @click.option("--first", is_flag=True, hidden=True, help="Print the set-up link, as the first process of a start.")
 @click.option("--member", hidden=True, help="State inherited from the supervisor.")
-def serve(host: str, port: int, workers: int, *, demo: bool, first: bool, member: str | None) -> None:
+def serve(
+    host: str, port: int, workers: int, *, demo: bool, mirror: Path | None, first: bool, member: str | None
+) -> None:
     """
     Serve the registry.
 
@@ -60,7 +69,7 @@ def serve(host: str, port: int, workers: int, *, demo: bool, first: bool, member
     /readyz). SIGTERM or Ctrl-C finishes open requests, then stops. With several workers, a process that dies is
     replaced, and SIGHUP replaces all of them one by one without refusing requests.
     """
-    settings = _apart() if demo else config.current()
+    settings = _chosen(demo=demo, mirror=mirror)
     require_extras(settings)
     if member is not None:
         _serve_among(member, _with_base_url(settings, host, port), demo=demo, is_first=first)
@@ -69,18 +78,21 @@ def serve(host: str, port: int, workers: int, *, demo: bool, first: bool, member
     admin = _admin_listener(settings)
     tell_unknown_settings()
     settings = _with_base_url(settings, host, port)
-    click.echo(f"{registry_name()} on {settings.base_url} (data in {settings.data})", err=True)
+    source = f", a mirror of {settings.mirrored}" if settings.mirrored else ""
+    click.echo(f"{registry_name()} on {settings.base_url} (data in {settings.data}{source})", err=True)
     if os.geteuid() == 0:
         click.echo(_AS_ROOT, err=True)
-    if is_new and not settings.fetch_logos:
+    if is_new and not settings.fetch_logos and not settings.mirrored:
         click.echo(_LOGOS, err=True)
     if workers > 1:
         logs.set_up(settings.log_format, settings.log_level)
         command = ["serve", "--host", host, "--port", str(port), "--workers", str(workers)]
+        command += [] if mirror is None else ["--mirror", str(mirror)]
         at_first = [*command, "--demo" if demo else "--first"]
         supervisor = Supervisor(listener, workers, command=command, first_command=at_first, admin=admin)
         sys.exit(supervisor.run())
-    failure = run(settings, listener, admin=admin, load=_load_demo if demo else tell_setup_link)
+    load = _load_demo if demo else tell_setup_link
+    failure = run(settings, listener, admin=admin, load=None if settings.mirrored else load)
     if failure is not None:
         click.echo(f"error: {failure.reason}", err=True)
         sys.exit(failure.status)
@@ -97,6 +109,19 @@ def _prepared(settings: config.Config, host: str, port: int) -> tuple[bool, sock
         is_taken = error.errno == errno.EADDRINUSE
         way_out = "choose another port with --port" if is_taken else "check --host, --port and the data folder"
         raise click.ClickException(f"Cannot serve on {host}:{port} from {settings.data}: {error}; {way_out}.") from None
+
+
+def _chosen(*, demo: bool, mirror: Path | None) -> config.Config:
+    """Return the settings of what is served: the instance, the demo, or a mirror."""
+    if mirror is None:
+        return _apart() if demo else config.current()
+    if demo:
+        raise click.UsageError("--demo and --mirror exclude each other.")
+    settings = config.use_data(mirror)
+    if not settings.mirrored:
+        message = f"{mirror} holds no mirror. Make one with muniment mirror URL {mirror}"
+        raise click.ClickException(message)
+    return settings
 
 
 def _apart() -> config.Config:
@@ -140,7 +165,8 @@ def _with_base_url(settings: config.Config, host: str, port: int) -> config.Conf
 
 def _serve_among(inherited: str, settings: config.Config, *, demo: bool, is_first: bool) -> None:
     member = WorkerProcess.inherited(inherited)
-    tells = tell_setup_link if is_first and member.number == 1 else None
+    is_told = is_first and member.number == 1 and not settings.mirrored
+    tells = tell_setup_link if is_told else None
     load = functools.partial(_load_demo, tells=member.number == 1) if demo else tells
     if failure := run(settings, member.listener, admin=member.admin, load=load, member=member):
         log.error("%s", failure.reason)

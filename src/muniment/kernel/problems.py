@@ -74,6 +74,16 @@ class Forbidden(Problem):
     status = HTTPStatus.FORBIDDEN
 
 
+class AtOrigin(Forbidden):
+    """This is a mirror, which shows what is public; everything else is done at its origin."""
+
+    def __init__(self, origin: str, path: str) -> None:
+        message = Phrase("This is a mirror of {origin}, and read-only.", origin=origin)
+        address = origin + path
+        super().__init__(message, Phrase("Sign in and make changes at {address}", address=address))
+        self.address = address
+
+
 class Conflict(Problem):
     """The resource has changed since it was read, or another actor holds it."""
 

@@ -455,6 +455,7 @@ class Reader(PublishedFile):
             each take half as much in addition.
         catch_up: brings a replica to its source's newest edition and returns whether it is known to be there.
         is_copy: whether the file is the copy of a node, which may be replaced.
+        may_lag: whether its source may have changes that cannot be asked for here, as that of a mirror.
         since: from when this server composes its answers, as a stamp; empty if it does not matter.
     """
 
@@ -467,12 +468,13 @@ class Reader(PublishedFile):
         cache_bytes: int = 32 << 20,
         catch_up: Callable[[], bool] = lambda: True,
         is_copy: bool = False,
+        may_lag: bool = False,
         since: str = "",
     ) -> None:
         super().__init__(path, cache_bytes=cache_bytes, is_copy=is_copy, since=since)
         self._currency = currency
         self._base_url = base_url
-        self._catch_up = catch_up
+        self._catch_up, self._may_lag = catch_up, may_lag
         self._cache_bytes = cache_bytes
         self._erased = (-1, 0)
         self._positions = Positions(cache_bytes // 2)
@@ -647,6 +649,8 @@ class Reader(PublishedFile):
             is_level = self._catch_up()
             self.refresh()
         with self.snapshot() as (connection, state):
+            if self._may_lag:
+                is_level = after <= state.edition  # what it has not reached is its source's to know
             return changes_after(connection, state, after, limit, chain, is_level=is_level, wanted=wanted)
 
     def erased(self) -> int:

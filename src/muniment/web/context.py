@@ -33,6 +33,7 @@ def site(request: HttpRequest) -> dict[str, object]:
         **spoken(),
         "brand": branding(),
         "base_url": address(request),
+        "mirrored": config.current().mirrored,
         "signup_open": sign_up.is_open(),
         "only_providers": identity_providers.are_required(),
     }

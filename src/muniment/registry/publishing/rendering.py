@@ -215,7 +215,7 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
         provenance=company_mark(view),
         name=row["name"],
         facets={
-            **_facets(schema.listings["company"], {**company, "capTable": view.cap_table}),
+            **facets_of(schema.listings["company"], {**company, "capTable": view.cap_table}),
             **_place_facets(view.places),
             **_open_votes(view),
             **_score_facets(view.assessments),
@@ -244,7 +244,7 @@ def company_mark(view: CompanyView) -> str:
     return provenance.mark(view.columns, *(place.owned_on for place in view.positions))
 
 
-def _facets(listing: Listing, shown: JSONObject) -> dict[str, tuple[str, ...]]:
+def facets_of(listing: Listing, shown: JSONObject) -> dict[str, tuple[str, ...]]:
     """Return the values of each filter that find what is *shown*; exact keys are under names of their own."""
     facets: dict[str, tuple[str, ...]] = {}
     for name, (declared, by) in listing.filters.items():
@@ -312,7 +312,7 @@ def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Sc
         updated_at=members["updatedAt"],
         provenance=provenance.mark(columns, *(place.owned_on for place in places)),
         name=columns["name"],
-        facets=_facets(schema.listings["person"], {**(columns["extra"] or {}), "positions": positions}),
+        facets=facets_of(schema.listings["person"], {**(columns["extra"] or {}), "positions": positions}),
         texts=(columns["slug"], "\n".join(titles + company_names), columns["bio"]),
         search=search_texts_of_person(columns["extra"] or {}, schema.person),
         company_count=count,
@@ -358,7 +358,7 @@ def framework_document(
         updated_at=item["updatedAt"],
         provenance=provenance.mark(columns, described_on),
         name=columns["name"],
-        facets=_facets(schema.listings["framework"], item),
+        facets=facets_of(schema.listings["framework"], item),
         texts=(columns["slug"], columns["description"], ""),
     )
 

@@ -23,7 +23,7 @@ from muniment.kernel.fairness import Holder, Verdict
 from muniment.kernel.http.paths import canonical_path
 from muniment.kernel.http.public_pages import STAMP, PageStamp
 from muniment.kernel.http.representations import KEPT
-from muniment.kernel.problems import MethodNotAllowed, NotFound, Problem, Unavailable
+from muniment.kernel.problems import AtOrigin, MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.server.charging import (
     WITH_BODY,
     Charging,
@@ -210,6 +210,8 @@ class App:
             await self._check(asked, out)
             return
         mounted = self.mounts.get(_without_slash(path))
+        if self.config.mirrored and _without_slash(path) == MANAGE_PATH:
+            raise AtOrigin(self.config.mirrored, path)
         if mounted is not None:
             await mounted(scope, receive, out)
             return

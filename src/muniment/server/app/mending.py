@@ -26,7 +26,7 @@ class Mending:
     """
 
     def __init__(self, config: Config, call: Callable[..., Awaitable[Any]], metrics: Metrics) -> None:
-        self._mends = not config.on_postgresql
+        self._mends = not config.has_copy
         self._call = call
         self._running: asyncio.Task[None] | None = None
         self._has_told_of_pages = False

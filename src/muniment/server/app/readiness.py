@@ -251,7 +251,7 @@ class Readiness:
             lacking.append("the data folder is almost full")
         if has_pages:
             lacking += self._of_services(tries=tries)
-        if damage_seen.is_set() and not self._config.on_postgresql:
+        if damage_seen.is_set() and not self._config.has_copy:
             lacking.append(DAMAGED)
         return lacking
 
@@ -275,7 +275,7 @@ class Readiness:
             return ["the published documents do not exist yet"]
         if self._reads.state in _AWAY:
             return ["the published documents cannot be read"]
-        return self._of_node(reader, follower, status) if self._config.on_postgresql else []
+        return self._of_node(reader, follower, status) if self._config.has_copy else []
 
     def _of_node(self, reader: Reader, follower: "ReplicaStatus | None", status: JSONObject) -> list[str]:
         """Add the state of the replica to *status*; return what makes it unready."""

@@ -111,7 +111,7 @@ class RegistryFile:
         config, front = self._config, self._front
         file = config.published_file
         try:
-            if config.on_postgresql or not file.exists():
+            if config.has_copy or not file.exists():
                 _make_tables(config)
         except sqlite3.OperationalError as error:  # another process makes them, or the disk is full
             log.info("cannot prepare the published file yet: %s", error)
@@ -120,7 +120,8 @@ class RegistryFile:
                 published.check_readable(own)
             reader = Reader(
                 file,
-                is_copy=config.on_postgresql,
+                is_copy=config.has_copy,
+                may_lag=bool(config.mirrored),
                 currency=config.currency,
                 base_url=config.base_url,
                 cache_bytes=config.cache_mb << 20,
@@ -214,7 +215,7 @@ def _show_on_pages(reader: Reader) -> None:
 def _make_tables(config: Config) -> None:
     """Create the published tables, so that the first responses are empty lists while Django starts."""
     file = config.published_file
-    if config.on_postgresql:
+    if config.has_copy:
         node_copy.open_copy(file, timeout_s=POLL_S).close()
         return
     with contextlib.closing(open_counted(file, timeout=POLL_S, isolation_level=None)) as own:

@@ -339,9 +339,10 @@ class Process:
         observe_commits(self.front.metrics)
         if self.config.on_postgresql:
             observe_standby(self.front.metrics)
-        # A run with a model mostly waits; it must not delay text extraction of documents.
-        self._scrub = NodeScrub(self.config, self.front.metrics).start()
-        self._worker = Worker(threads=WAITING_THREADS if self.config.model_url else 2).start()
+        if not self.config.mirrored:  # which has no jobs, and no rows to compare with
+            # A run with a model mostly waits; it must not delay text extraction of documents.
+            self._scrub = NodeScrub(self.config, self.front.metrics).start()
+            self._worker = Worker(threads=WAITING_THREADS if self.config.model_url else 2).start()
         self._pages.set_result(pages)
         if self._member is not None and self._load is None:
             self._member.tell(READY)

@@ -125,6 +125,7 @@ def page(
         "problem_title": _title(status, problem),
         "message": message,
         "hint": hint,
+        "elsewhere": getattr(problem, "address", ""),
         "nearest": [{"label": label, "address": where} for label, where in getattr(problem, "nearest", ())],
         "request_id": request_id(request),
     }

@@ -1,0 +1,173 @@
+"""
+Read a public document of another registry back into what is published of it: its item, filters and search texts.
+
+The document itself stays as it is, byte by byte. It is read as a line of an import, by the same schema, and what that
+leaves unread is checked by its declaration too: pages rely on the form of every member.
+"""
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Joined, Phrase
+from muniment.kernel.problems import BadRequest
+from muniment.registry.exchange.rows import read_company, read_framework, read_person
+from muniment.registry.publishing.rendering import (
+    CompanyView,
+    PlaceView,
+    company_document,
+    facets_of,
+    person_document,
+    position_of,
+)
+from muniment.schema.objects import Schema
+from muniment.schema.places import places_of
+from muniment.schema.record import Record
+from muniment.schema.validation import Validation
+from muniment.store.published_document import PublishedDocument
+
+MAX_DOCUMENT_BYTES: Final = 32 << 20
+"""Of a document: several times that of a listing with all the rows that a cap table may have."""
+NOT_USED: Final = "It was not used. A registry of a newer version may have documents that this version does not know."
+_KEY: Final = {"company": "id", "person": "slug", "framework": "frameworkId"}
+_SLUG: Final = re.compile(r"[^\s/?#\x00-\x1f]{1,200}")
+
+
+def read_public(kind: str, data: bytes, number: int, schema: Schema) -> PublishedDocument:
+    """
+    Return what is published of a document.
+
+    Args:
+        data: the document as its registry encodes it, without the member ``data`` around it.
+        number: its number in the order of publication, among the documents of its kind.
+
+    Raises:
+        BadRequest: it is not a document of that kind, or a member has another form than the schema declares.
+    """
+    if len(data) > MAX_DOCUMENT_BYTES:
+        message = Phrase("A {kind} has more than {limit} MB.", kind=kind, limit=MAX_DOCUMENT_BYTES >> 20)
+        raise BadRequest(message, NOT_USED)
+    try:
+        document = msgspec.json.decode(data, type=dict[str, Any])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        message = Phrase("A {kind} is not a JSON object: {error}.", kind=kind, error=str(error))
+        raise BadRequest(message, NOT_USED) from None
+    validation = Validation(change=False)
+    read = _READERS[kind](document, number, schema, validation)
+    if read is None or validation.faults:
+        shown = document.get("company") if kind == "company" else document
+        key = shown.get(_KEY[kind]) if isinstance(shown, dict) else None
+        faults = [fault.sentence for fault in validation.faults[:3]]
+        raise BadRequest(
+            Phrase(
+                "The {kind} {key} is malformed: {faults}.", kind=kind, key=str(key)[:200], faults=Joined("; ", faults)
+            ),
+            NOT_USED,
+        )
+    return replace(read, body=b'{"data":%b}' % data)
+
+
+def _company(document: JSONObject, number: int, schema: Schema, validation: Validation) -> PublishedDocument | None:
+    row = read_company(document, schema, validation)
+    if row is None:
+        return None
+    validation.judge(row.broken)
+    company = document["company"]
+    _check_derived(schema.company, company, validation)
+    if validation.faults or not _has_key(company, "id", validation):
+        return None
+    places = [PlaceView(each.title, {}, person_slug=each.slug, person_name=each.name) for each in row.positions or ()]
+    view = CompanyView(
+        {
+            **row.columns,
+            "slug": row.slug,
+            "publication_number": number,
+            "updated_at": row.updated_at,
+            "provenance": None,
+            "former_names": row.columns.get("former_names"),
+            "distribution": None,
+        },
+        places,
+        [msgspec.Raw(msgspec.json.encode(each)) for each in row.proposals or ()],
+        [msgspec.Raw(msgspec.json.encode(each)) for each in row.cap_table or ()],
+        row.funding_rounds or [],
+        assessments=company.get("assessments") or [],
+        shown=company,
+        places=places_of(row.columns["address"]) if row.columns["address"] else [],
+    )
+    return replace(company_document(view, schema), item=msgspec.json.encode(company))
+
+
+def _person(document: JSONObject, number: int, schema: Schema, validation: Validation) -> PublishedDocument | None:
+    row = read_person(document, schema, validation)
+    if row is None:
+        return None
+    validation.judge(row.broken)
+    _check_derived(schema.person, document, validation)
+    if validation.faults or not _has_key(document, "slug", validation):
+        return None
+    places = []
+    for position in document.get("positions") or ():
+        others = {name: value for name, value in position.items() if name not in {"title", "company"}}
+        places.append(PlaceView(position.get("title"), others, company=position.get("company")))
+    columns = {
+        **row.columns,
+        "slug": row.slug,
+        "publication_number": number,
+        "updated_at": row.updated_at,
+        "provenance": None,
+    }
+    read = person_document(columns, places, schema)
+    members = {name: value for name, value in document.items() if name != "positions"}
+    item = schema.person.in_order({**members, "companyCount": read.company_count})
+    return replace(read, item=msgspec.json.encode(item))
+
+
+def _framework(document: JSONObject, number: int, schema: Schema, validation: Validation) -> PublishedDocument | None:
+    row = read_framework({"framework": document}, schema, validation)
+    _check_derived(schema.framework, document, validation)
+    if row is None or validation.faults or not _has_key(document, "frameworkId", validation):
+        return None
+    only_detail = {field.name for field in schema.framework.fields if not field.shown}
+    item = {name: value for name, value in document.items() if name not in only_detail}
+    return PublishedDocument(
+        kind="framework",
+        key=row.slug,
+        position=position_of(None, number),
+        item=msgspec.json.encode(item),
+        body=b"",
+        updated_at=document["updatedAt"],
+        provenance="",
+        name=row.columns["name"],
+        facets=facets_of(schema.listings["framework"], item),
+        texts=(row.slug, row.columns["description"], ""),
+    )
+
+
+def _has_key(members: JSONObject, name: str, validation: Validation) -> bool:
+    """Return whether an object has what it is stored and dated by."""
+    if not _SLUG.fullmatch(str(members.get(name))):
+        validation.refuse((name,), Phrase("is no identifier"))
+    if not isinstance(members.get("updatedAt"), str):
+        validation.refuse(("updatedAt",), Phrase("is missing"))
+    return not validation.faults
+
+
+def _check_derived(record: Record, members: JSONObject, validation: Validation) -> None:
+    """Judge the members that an import does not read, because a registry derives them."""
+    for field in record.fields:
+        value = members.get(field.name)
+        if not field.imported and value is not None:
+            validation.collect(partial(field.kind.read, value, (field.name,), validation), None)
+
+
+_READERS: Final[dict[str, Callable[[JSONObject, int, Schema, Validation], PublishedDocument | None]]] = {
+    "company": _company,
+    "person": _person,
+    "framework": _framework,
+}
