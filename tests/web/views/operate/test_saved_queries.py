@@ -224,3 +224,18 @@ def test_an_operation_on_a_query_that_is_not_there_or_was_changed_is_refused():
         console_queries.delete_query(COMMAND, "in-a-city", expected_number=0)
     with pytest.raises(InvalidSettings):
         console_queries.save_query(COMMAND, Query("in-a-city", "Again", "", "SELECT 1"))
+
+
+def test_a_built_in_query_is_replaced_from_its_own_text(operator):
+    shipped = next(query for query in SHIPPED if query.slug == "open-votes")
+    assert f'href="{HOME}/new?copy=open-votes"' in page(operator)
+    form = page(operator, f"{HOME}/new?copy=open-votes")
+    assert html.escape(shipped.sql) in form
+    assert 'value="open-votes"' in form
+    sent(operator, slug="open-votes")
+    follow()
+    assert saved_query("open-votes").sql == SQL
+    shown = page(operator)
+    assert f"{HOME}/open-votes/edit" in shown
+    assert "copy=open-votes" not in shown
+    assert 'value="open-votes"' not in page(operator, f"{HOME}/new?copy=nothing")

@@ -44,12 +44,19 @@ _CHARTS: Final = (
 
 
 class QueryRow(NamedTuple):
-    """A saved query in the list; *address* begins its pages here, and is empty where it is changed elsewhere."""
+    """
+    A saved query in the list.
+
+    Args:
+        address: begins its pages here; empty where it is changed elsewhere.
+        copy: the page that adds a query in place of a built-in one.
+    """
 
     query: Query
     origin: Words
     page: str
     address: str
+    copy: str
     is_hidden: bool
 
 
@@ -125,27 +132,35 @@ def queries(request: HttpRequest) -> HttpResponse:
     latest = latest_version()
     listed = console_queries.list_queries(latest)
     own = len(latest.settings.console_queries)
+    is_full = own >= MAX_QUERIES
     context = {
         "number": latest.number,
-        "rows": [_row(each) for each in listed],
+        "rows": [_row(each, is_full=is_full) for each in listed],
         "own": own,
         "most": MAX_QUERIES,
-        "is_full": own >= MAX_QUERIES,
+        "is_full": is_full,
     }
     return operate_page(request, "queries", "operate/queries.html", context)
 
 
-def _row(listed: console_queries.ListedQuery) -> QueryRow:
+def _row(listed: console_queries.ListedQuery, *, is_full: bool) -> QueryRow:
     slug = listed.query.slug
     address = f"{HOME}/{slug}/" if listed.origin == console_queries.CONSOLE else ""
-    return QueryRow(shown(listed.query), _ORIGINS[listed.origin], f"{SAVED}{slug}", address, listed.is_hidden)
+    can_be_replaced = listed.origin == console_queries.BUILT_IN and not listed.is_hidden and not is_full
+    copy = f"{HOME}/new?copy={slug}" if can_be_replaced else ""
+    return QueryRow(shown(listed.query), _ORIGINS[listed.origin], f"{SAVED}{slug}", address, copy, listed.is_hidden)
 
 
 @operator()
 @once
 def add(request: HttpRequest) -> HttpResponse:
-    """Add a query; the query page leads here with a statement."""
-    return _form_page(request, latest_version(), initial={"sql": request.GET.get("sql", "")[:MAX_STATEMENT]})
+    """Add a query; the query page leads here with a statement, and the list with a built-in query to replace."""
+    latest = latest_version()
+    copied = request.GET.get("copy")
+    for listed in console_queries.list_queries(latest):
+        if listed.origin == console_queries.BUILT_IN and listed.query.slug == copied:
+            return _form_page(request, latest, initial=msgspec.structs.asdict(shown(listed.query)))
+    return _form_page(request, latest, initial={"sql": request.GET.get("sql", "")[:MAX_STATEMENT]})
 
 
 @operator()
