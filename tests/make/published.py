@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from muniment.schema.objects import Schema, registry_schema
+from muniment.schema.places import places_of
 from muniment.store import published
 from muniment.store.lists.highlights import PLACED, VOTES_END
 from muniment.store.lists.scores import written
 from muniment.store.published_document import PublishedDocument, PublishedEntry
 from muniment.store.reader import ListPage, Reader
 from muniment.store.search.text_index import SearchTexts
+from muniment.store.search.values import KEY
 from muniment.store.search_text import SITE, SYMBOL, host_of, marked
 from muniment.store.tables import FILE_NAME
 from muniment.store.tables.following import Tables
@@ -42,6 +44,7 @@ def company(number: int, key: str = "", *, day: int = 0, description: str = "", 
     data = {"company": record, "distribution": None, "proposals": [], "positions": [], "capTable": []}
     data |= {name: record.pop(name, []) for name in ("capTable", "proposals", "fundingRounds", "positions")}
     countries = [each["country"] for each in record["address"] or () if each.get("country")]
+    places = places_of(record["address"] or ())
     ends = {each["endDate"] for each in data["proposals"] if each["status"] == "active"}
     return PublishedDocument(
         kind="company",
@@ -62,7 +65,8 @@ def company(number: int, key: str = "", *, day: int = 0, description: str = "", 
             **{f"score.{each['frameworkId']}": (written(each["score"]),) for each in record.get("assessments", ())},
             "hasCapTable": ("true" if data["capTable"] else "false",),
             "country": tuple(countries),
-            "state": tuple(each["state"] for each in record["address"] or () if each.get("state")),
+            "state": tuple(place.state for place in places if place.state),
+            f"state{KEY}": tuple(dict.fromkeys(code for place in places for code in place.codes)),
             **({PLACED: ("true" if countries else "false",)} if record["address"] else {}),
             "city": tuple(each["city"] for each in record["address"] or () if each.get("city")),
             VOTES_END: tuple(sorted(ends)),

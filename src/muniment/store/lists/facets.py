@@ -274,8 +274,18 @@ class Counting:
         return sorted(counts, key=lambda each: (-each.n, each.value))
 
     def _counted_with_names(self, name: str, shown: list[Counted]) -> list[Counted]:
-        """Count what each value finds with its other names, and show a chosen code that stands for names of *shown*."""
-        counts = [each._replace(n=self._count_of(Chosen(name, (each.value,), in_text=False))) for each in shown]
+        """
+        Count what each value finds with its other names.
+
+        A code that stands for names of *shown*, as that of an address that proves no country, is left out: it would
+        count their documents twice. A chosen one is shown.
+        """
+        counts = []
+        for each in shown:
+            n = self._count_of(Chosen(name, (each.value,), in_text=False))
+            stands_for_names = n > each.n
+            if each.selected or not stands_for_names:
+                counts.append(each._replace(n=n))
         counts.sort(key=lambda each: (-each.n, each.value))
         counted = {singular(each.value) for each in counts}
         for value in self._chosen.get(name, ()):
