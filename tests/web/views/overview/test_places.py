@@ -10,6 +10,7 @@ from muniment.schema.filters import Chosen
 from muniment.schema.kinds import country_names
 from muniment.store.lists.facets import Counted, Facet
 from muniment.store.queries import ListQuery
+from muniment.web.requests.page_cache import reader
 from muniment.web.views.overview.places import LEVELS, countries_of, level_of, picture, steps_of, world
 
 
@@ -54,7 +55,7 @@ def test_the_map_says_how_many_it_places_and_how_many_it_cannot(visitor, publish
     assert '<a href="/companies?state=Kansas" dir="auto">Kansas</a></th><td class="number">2</td>' in html
 
 
-def test_a_code_without_a_country_does_not_list_the_companies_of_its_state_twice(visitor, publisher, reader):
+def test_a_code_without_a_country_does_not_list_the_companies_of_its_state_twice(visitor, publisher):
     in_california = {"city": "Oakland", "state": "California", "country": "US"}
     publisher.publish(
         *(company(n, address=[in_california]) for n in (1, 2)),
@@ -66,7 +67,7 @@ def test_a_code_without_a_country_does_not_list_the_companies_of_its_state_twice
     )
     assert found == [("California", "2"), ("QQ", "1")]
     chosen = ListQuery(filters=(Chosen("state", ("CA",), in_text=False),))
-    assert Counted("CA", 3, selected=True) in reader.facets("company", chosen, ("state",)).by_name["state"].values
+    assert Counted("CA", 3, selected=True) in reader().facets("company", chosen, ("state",)).by_name["state"].values
 
 
 def test_a_registry_whose_addresses_cannot_be_placed_says_why(visitor, publisher):
