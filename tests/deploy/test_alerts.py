@@ -54,6 +54,7 @@ CASES = {
     ),
     "MunimentJobsWait": ({'muniment_jobs_oldest_waiting_seconds{job="r",kind="mail"}': "0 301x5 0x5"}, 1, 3, 8),
     "MunimentMailWaits": ({'muniment_mail_oldest_waiting_seconds{job="r"}': "0 301x5 0x5"}, 1, 3, 8),
+    "MunimentWebhookFails": ({'muniment_webhooks{job="r",of="registry",state="paused"}': "0 1x65 0x9"}, 60, 63, 70),
     "MunimentBackupOverdue": ({BACKUP: "0 1x9 0x5"}, 5, 8, 12),
     "MunimentDiskNearlyFull": ({'muniment_disk_free_ratio{job="r",instance="a"}': "0.5 0.09x9 0.5x5"}, 5, 8, 12),
     "MunimentFails": (

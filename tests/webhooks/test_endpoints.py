@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from django.db import transaction
@@ -305,3 +306,17 @@ def test_what_is_rolled_back_is_no_event():
     assert not Event.objects.exists()
     events.record("document.ready", {})
     assert not Event.objects.exists()
+
+
+def test_the_status_counts_webhooks_by_owner_and_state_and_events_that_can_still_be_delivered(mine):
+    _, working = mine
+    of_registry = create_endpoint(operator(), WANTED, of_registry=True)
+    ended = create_endpoint(owner(), WANTED)
+    Endpoint.objects.filter(pk=of_registry.pk).update(failing_since=now())
+    Endpoint.objects.filter(pk=ended.pk).update(ended="gone")
+    for number, (endpoint, state) in enumerate([(working, "waiting"), (working, "delivered"), (ended, "waiting")]):
+        Delivery.objects.create(endpoint=endpoint, event_id=f"evt_{number}", kind="test", body="{}", state=state)
+    counts = {("accounts", "works"): 1, ("registry", "failing"): 1, ("accounts", "ended"): 1}
+    assert endpoints.webhook_status() == (counts, 1)
+    Endpoint.objects.filter(pk=of_registry.pk).update(paused_until=now() + timedelta(minutes=1))
+    assert endpoints.webhook_status().endpoints["registry", "paused"] == 1

@@ -66,6 +66,30 @@ def state_of(endpoint: Endpoint) -> State:
     return "failing" if endpoint.failing_since is not None else "works"
 
 
+class WebhookStatus(NamedTuple):
+    """
+    How webhooks do.
+
+    Args:
+        endpoints: their number by whose they are, ``registry`` or ``accounts``, and by state.
+        waiting: the events that are not delivered yet, to endpoints that have not ended.
+    """
+
+    endpoints: dict[tuple[str, State], int]
+    waiting: int
+
+
+def webhook_status() -> WebhookStatus:
+    """Count the endpoints, and the events that wait for one that has not ended."""
+    counts: dict[tuple[str, State], int] = {}
+    for endpoint in Endpoint.objects.only("account_id", "ended", "paused_until", "failing_since"):
+        whose = "registry" if endpoint.account_id is None else "accounts"
+        state = state_of(endpoint)
+        counts[whose, state] = counts.get((whose, state), 0) + 1
+    waiting = Delivery.objects.filter(state=Delivery.State.WAITING, endpoint__ended="").count()
+    return WebhookStatus(counts, waiting)
+
+
 def list_endpoints(actor: Actor, *, of_registry: bool = False) -> list[Endpoint]:
     """Return the actor's endpoints, or the registry's; raise Forbidden without an account or without the role."""
     return list(_own(actor, of_registry=of_registry).order_by("created_at", "id"))

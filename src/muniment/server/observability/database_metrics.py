@@ -19,10 +19,11 @@ from muniment.server.observability.outages import Outages
 from muniment.store.database import commits
 from muniment.store.database.faults import notice
 from muniment.store.sqlite.base import oldest_wait_s
+from muniment.webhooks.endpoints import webhook_status
 
 QUEUE_EVERY_S: Final = 5.0
 SUMS_EVERY_S: Final = 60.0
-"""Seconds between sums over whole tables: credits and documents."""
+"""Seconds between sums over whole tables: credits, documents and webhooks."""
 PATIENCE_S: Final = 1.0
 LOCK_WAIT: Final = "muniment_lock_wait_oldest_seconds"
 LOCK_WAIT_HELP: Final = "Time that the oldest change has waited for a lock."
@@ -112,12 +113,16 @@ def _of_sums() -> list[Family]:
     documents = totals_by_state()
     counts: dict[tuple[str, ...], float] = {(row.state,): row.documents for row in documents}
     sizes: dict[tuple[str, ...], float] = {(row.state,): row.size_bytes for row in documents}
+    webhooks = webhook_status()
+    endpoints: dict[tuple[str, ...], float] = dict(webhooks.endpoints.items())
     return [
         Family.single("muniment_ledger_balance_credits", "Credits owned by accounts.", ledger.balance),
         Family.single("muniment_ledger_held_credits", "Credits in open holds.", ledger.held),
         Family.single("muniment_ledger_agrees", "1 if the sums of the ledger agree.", int(ledger.agrees)),
         Family.of("muniment_documents", "Documents by state.", ("state",), counts),
         Family.of("muniment_documents_bytes", "Size of documents by state.", ("state",), sizes),
+        Family.of("muniment_webhooks", "Webhooks by whose they are and state.", ("of", "state"), endpoints),
+        Family.single("muniment_webhook_events_waiting", "Events not delivered yet.", webhooks.waiting),
     ]
 
 
