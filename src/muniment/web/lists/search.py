@@ -474,6 +474,10 @@ def feed_address(search: Search) -> str:
     return joined(f"{search.of.path}.atom", search.filters.pairs())
 
 
+def json_feed_address(search: Search) -> str:
+    return joined(f"{search.of.path}.feed.json", search.filters.pairs())
+
+
 def json_address(search: Search) -> str:
     """Return the list in the API; empty for a search that the API does not have."""
     if search.of.kind == "framework" and (search.q or search.sort):

@@ -346,3 +346,25 @@ def test_the_first_result_is_few_keys_from_the_address_bar(visitor, publisher, p
     before_first = html[html.index('<div id="items"') :].partition(f'href="{path}/')[0]
     tabs = len(re.findall(r"<(?:a|button|input|summary)\b", before_first))
     assert 2 + tabs <= 12
+
+
+def test_a_search_is_a_json_feed_with_the_latest_matches(visitor, publisher):
+    answer = visitor.get("/companies.feed.json?type=DAO")
+    assert answer["Content-Type"] == "application/feed+json; charset=utf-8"
+    feed = answer.json()
+    assert feed["version"] == "https://jsonfeed.org/version/1.1"
+    assert feed["feed_url"] == "http://testserver/companies.feed.json?type=DAO"
+    assert feed["home_page_url"] == "http://testserver/companies?type=DAO"
+    assert feed["title"] == "Type: DAO"
+    assert [item["title"] for item in feed["items"]] == ["Mole & Sons", "Harbour Commons"]
+    assert feed["items"][1]["content_text"] == "Owns the tide."
+    assert feed["items"][1]["date_modified"] == "2026-01-01T00:00:00Z"
+    assert len({item["id"] for item in feed["items"]}) == 2
+
+
+@pytest.mark.parametrize("name", ["companies", "people", "frameworks"])
+def test_a_list_names_its_json_feed_with_its_filters(visitor, name):
+    html = visitor.get(f"/{name}?q=a").text
+    link = html.partition('<link rel="alternate" type="application/feed+json"')[2].partition(">")[0]
+    assert f'href="/{name}.feed.json?q=a"' in link
+    assert visitor.get(f"/{name}.feed.json?q=a").json()["items"] is not None

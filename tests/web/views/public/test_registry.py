@@ -569,3 +569,31 @@ def test_a_printed_page_says_whose_it_is_and_of_which_day(visitor):
     html = text(visitor, "/companies/harbour")
     printed = re.search(r'<p class="on-paper"><strong>Muniment</strong> · (\S+) · (\d+ \w+ \d{4})</p>', html)
     assert printed[1] == "http://testserver/companies/harbour"
+
+
+def test_the_newest_listings_are_a_json_feed(visitor):
+    feed = visitor.get("/feed.json").json()
+    assert feed["items"][0]["title"] == "Harbour Commons"
+    assert HOSTILE in [item["title"] for item in feed["items"]]
+    assert 'type="application/feed+json"' in visitor.get("/").text
+
+
+@pytest.mark.parametrize(("kind", "path"), [("company", "/companies/hostile"), ("person", "/people/hostile")])
+def test_a_listing_has_a_json_feed_of_its_changes(visitor, kind, path):
+    if visitor.get(path).status_code == 404:
+        path = path.replace("hostile", first_of(visitor, path))
+    feed = visitor.get(f"{path}/feed.json").json()
+    assert feed["home_page_url"] == f"http://testserver{path}"
+    assert [item["url"] for item in feed["items"]] == [f"http://testserver{path}"] * len(feed["items"])
+    assert feed["items"][-1]["content_text"].startswith("Added to this registry")
+    assert f'href="{path}/feed.json"' in visitor.get(path).text
+
+
+def first_of(visitor, path):
+    room = path.split("/")[1]
+    return visitor.get(f"/{room}.feed.json").json()["items"][0]["id"].rpartition("/")[2]
+
+
+def test_a_listing_that_is_not_published_has_no_feed(visitor):
+    for path in ("/companies/nowhere/feed.json", "/people/nowhere/feed.json"):
+        assert visitor.get(path).status_code == 404

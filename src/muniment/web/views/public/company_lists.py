@@ -45,7 +45,7 @@ _FOUND_BY: Final = {"proposals": ("title", "id"), "cap-table": ("name", "address
 """The members of a row by whose words a list is searched."""
 _MAX_WORDS: Final = 200
 """Characters that are searched for."""
-_CHANGES = {
+CHANGES_IN_WORDS: Final = {
     "published": gettext_lazy("Added to this registry"),
     "updated": gettext_lazy("Updated"),
     "unlisted": gettext_lazy("Unlisted"),
@@ -176,7 +176,7 @@ def changes_of(slug: str, most: int, kind: str = "company") -> list[JSONObject]:
     found: list[JSONObject] = []
     for row in reader().changes_of(kind, slug, most):
         change = {
-            "what": _CHANGES.get(row.change, row.change),
+            "what": CHANGES_IN_WORDS.get(row.change, row.change),
             "fields": ", ".join(dict.fromkeys(changed_label_of(name, kind) for name in row.fields or ())),
             "day": day(row.at),
         }

@@ -1,4 +1,4 @@
-"""robots.txt, the sitemap, and the Atom feed of new listings."""
+"""robots.txt, the sitemap, and the feeds of new listings and of single ones."""
 
 from urllib.parse import quote
 
@@ -9,8 +9,11 @@ from django.utils.translation import gettext
 from muniment.store.queries import ListQuery
 from muniment.store.search.closest import dated_keys
 from muniment.web.context import address
-from muniment.web.presenters.atom import Feed, atom
+from muniment.web.presenters.atom import JSON_TYPE, Feed, atom, encoded_feed, json_feed, moment
+from muniment.web.presenters.differences import changed_label_of
 from muniment.web.requests.page_cache import published, reader
+from muniment.web.views.public.company_lists import CHANGES_IN_WORDS
+from muniment.web.views.public.documents import document
 
 ADDRESSES_A_MAP = 5_000
 FEED_ENTRIES = 50
@@ -65,7 +68,46 @@ def _dated_keys(kind: str, skip: int) -> list[tuple[str, str]]:
 @published(speaks=False)
 def feed(request: HttpRequest) -> HttpResponse:
     """Return the newest listings as an Atom feed."""
+    newest = _newest(request, "/feed.atom")
+    return HttpResponse(atom(newest), content_type="application/atom+xml; charset=utf-8")
+
+
+@published(speaks=False)
+def newest_as_json(request: HttpRequest) -> HttpResponse:
+    """Return the newest listings as a JSON Feed."""
+    return HttpResponse(json_feed(_newest(request, "/feed.json")), content_type=JSON_TYPE)
+
+
+def _newest(request: HttpRequest, here: str) -> Feed:
     found = reader().companies(ListQuery(page=1, page_size=FEED_ENTRIES))
     items = [msgspec.json.decode(item) for item in found.items]
-    feed = Feed(address(request), gettext("New listings"), "/feed.atom", "/companies", items, "/companies")
-    return HttpResponse(atom(feed), content_type="application/atom+xml; charset=utf-8")
+    return Feed(address(request), gettext("New listings"), here, "/companies", items, "/companies")
+
+
+@published(speaks=False)
+def of_company(request: HttpRequest, slug: str) -> HttpResponse:
+    """Return the changes of a company's listing as a JSON Feed."""
+    name = msgspec.json.decode(document("company", slug).body)["data"]["company"]["name"]
+    return _changes_feed(request, "company", slug, name)
+
+
+@published(speaks=False)
+def of_person(request: HttpRequest, slug: str) -> HttpResponse:
+    """Return the changes of a person's profile as a JSON Feed."""
+    name = msgspec.json.decode(document("person", slug).body)["data"]["name"]
+    return _changes_feed(request, "person", slug, name)
+
+
+def _changes_feed(request: HttpRequest, kind: str, slug: str, name: str) -> HttpResponse:
+    """Return the latest changes of a listing or profile, each with the names of what changed."""
+    room = "companies" if kind == "company" else "people"
+    page = f"{address(request)}/{room}/{quote(slug)}"
+    items = []
+    for row in reader().changes_of(kind, slug, FEED_ENTRIES):
+        labels = dict.fromkeys(changed_label_of(field, kind) for field in row.fields or ())
+        what = str(CHANGES_IN_WORDS.get(row.change, row.change))
+        text = f"{what}: {', '.join(labels)}" if labels else what
+        told = {"url": page, "title": f"{name}: {what}", "content_text": text}
+        items.append({"id": f"{page}#change-{row.sequence}", **told, "date_published": moment(row.at)})
+    body = encoded_feed(name, f"{page}/feed.json", page, items)
+    return HttpResponse(body, content_type=JSON_TYPE)

@@ -37,6 +37,7 @@ from muniment.web.lists.search import (
     csv_address,
     feed_address,
     json_address,
+    json_feed_address,
     list_query,
     names_of,
     orders_of,
@@ -47,7 +48,7 @@ from muniment.web.lists.search import (
 )
 from muniment.web.lists.value_chips import value_chips
 from muniment.web.presenters import markdown
-from muniment.web.presenters.atom import Feed, atom
+from muniment.web.presenters.atom import JSON_TYPE, Feed, atom, json_feed
 from muniment.web.presenters.company import treasury_label
 from muniment.web.presenters.marks import mark_html, pill_html
 from muniment.web.requests import pagination
@@ -246,6 +247,24 @@ def frameworks_feed(request: HttpRequest) -> HttpResponse:
     return _feed(request, "frameworks")
 
 
+@published(of=partial(names_of, "companies"), speaks=False)
+def companies_json_feed(request: HttpRequest) -> HttpResponse:
+    """Return the latest companies of a search as a JSON Feed."""
+    return _json_feed(request, "companies")
+
+
+@published(of=partial(names_of, "people"), speaks=False)
+def people_json_feed(request: HttpRequest) -> HttpResponse:
+    """Return the latest people of a search as a JSON Feed."""
+    return _json_feed(request, "people")
+
+
+@published(of=partial(names_of, "frameworks"), speaks=False)
+def frameworks_json_feed(request: HttpRequest) -> HttpResponse:
+    """Return the frameworks of a search as a JSON Feed."""
+    return _json_feed(request, "frameworks")
+
+
 def find(search: Search, page_size: int = pagination.PAGE_SIZE) -> ListPage:
     """
     Return a page of what a search finds.
@@ -318,6 +337,7 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "reliefs": [] if found.total else reliefs_of(search, lambda less: find(less, 1).total),
         "pager": pagination.pager_of(found, lambda number: search.address(page=number) if number else ""),
         "feed_address": feed_address(search),
+        "json_feed_address": json_feed_address(search),
         "json_address": json_address(search),
         "csv_address": csv_address(search) if found.total else "",
         "csv_most": number(MAX_ROWS) if found.total > MAX_ROWS else "",
@@ -360,11 +380,22 @@ def _by_reason(search: Search, closest: Sequence[Closest]) -> list[tuple[str, li
 
 def _feed(request: HttpRequest, name: ListName) -> HttpResponse:
     search = Search.read(registry_list(name), request.GET).filters
+    feed = _feed_of(request, search, feed_address(search))
+    return HttpResponse(atom(feed), content_type="application/atom+xml; charset=utf-8")
+
+
+def _json_feed(request: HttpRequest, name: ListName) -> HttpResponse:
+    search = Search.read(registry_list(name), request.GET).filters
+    feed = _feed_of(request, search, json_feed_address(search))
+    return HttpResponse(json_feed(feed), content_type=JSON_TYPE)
+
+
+def _feed_of(request: HttpRequest, search: Search, here: str) -> Feed:
+    """Return the latest matches of a search as the feed at the address *here*."""
     latest = replace(search, sort="updated") if "updated" in search.of.orders else search
     items = [msgspec.json.decode(each) for each in find(latest, FEED_ENTRIES).items]
     title = title_of(search) if not search.is_everything else str(search.of.label)
-    feed = Feed(address(request), title, feed_address(search), search.address(), items, search.of.path)
-    return HttpResponse(atom(feed), content_type="application/atom+xml; charset=utf-8")
+    return Feed(address(request), title, here, search.address(), items, search.of.path)
 
 
 def panel(search: Search, facets: Mapping[str, CountedFacet]) -> Panel:
