@@ -29,9 +29,9 @@ def mirror(url: str, folder: Path, *, follow: bool, restart: bool) -> None:
     it was. Documents are copied byte by byte, with the numbers and the chain of the change feed, so that a mirror can
     be mirrored, and clients of the feed can change between the two.
 
-    A registry that does not answer, or asks to wait, is asked again: for two minutes, with --follow until it
-    answers. If it has another history than the one that was copied, for example after a restore, the command ends and says so, and
-    the mirror keeps what it has.
+    A registry that does not answer, or asks to wait, is asked again: for two minutes, with --follow until it answers.
+    If it has another history than the one that was copied, for example after a restore, the command ends and says so,
+    and the mirror keeps what it has.
     """
     address = origin_address(url)
     _require_own(folder)
