@@ -153,6 +153,7 @@ dist: install ## build the wheel, the source archive, the clients, a list of wha
 	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application --spec-version 1.6 \
 		--output-reproducible --validate --output-format JSON --output-file $(DIST)/sbom.cdx.json requirements/runtime.lock
 	cd clients/python && $(abspath $(BIN))/python -m hatchling build --target sdist --target wheel --directory $(abspath $(DIST))
+	$(BIN)/python checks/clients.py --pack $(DIST)
 	cp requirements/runtime.lock deploy/Containerfile $(DIST)/
 	cd $(DIST) && sha256sum * > SHA256SUMS && sha256sum --check --quiet SHA256SUMS
 

@@ -1,15 +1,20 @@
 """
 Generate the parts of the clients in ``clients/`` that follow from the contract.
 
-The structs and methods of the Python client come from the OpenAPI document and from the declarations of the owner
-tools; its synchronous half comes from the asynchronous one. ``python checks/clients.py`` writes them; ``--check`` exits
-with 1 when they are out of date, or when the package or a sample of its README is not strictly typed.
+The structs and methods of the Python client, and the types of the TypeScript client, come from the OpenAPI document and
+from the declarations of the owner tools; the synchronous half of the Python client comes from the asynchronous one.
+``python checks/clients.py`` writes them. ``--check`` exits with 1 when they are out of date, or when the Python package
+or a sample of its README is not strictly typed. The TypeScript files name the contract that they were generated from,
+so that the check needs no npm; ``--check-types``, which the suite runs, generates them again. ``--pack FOLDER`` makes
+the npm package.
 """
 
+import hashlib
 import json
 import keyword
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -286,20 +291,30 @@ def rest_methods(document: Schema) -> Iterator[str]:
             )
 
 
+def _answer_of(tool: Schema) -> Schema:
+    """Return the schema of what a tool answers, without that of its errors."""
+    answer = {key: value for key, value in tool["outputSchema"].items() if key != "anyOf"}
+    answer["properties"] = {name: each for name, each in answer["properties"].items() if name != "error"}
+    return answer
+
+
+def _data_of(tool: Schema) -> Schema | None:
+    """Return the schema of the data of a tool that answers nothing else; None of any other tool."""
+    return unwrapped(tool["outputSchema"], {})
+
+
 def owner_methods(tools: list[dict[str, Any]], structs: Structs) -> Iterator[str]:
     """Yield a method for each owner tool, and write the structs of its results."""
     for tool in tools:
         given = tool["inputSchema"]
-        answer = {key: value for key, value in tool["outputSchema"].items() if key != "anyOf"}
-        answer["properties"] = {name: each for name, each in answer["properties"].items() if name != "error"}
         arguments = [
             Argument(snake(name), _argument(schema), name, name in given.get("required", ()))
             for name, schema in given["properties"].items()
         ]
         arguments.sort(key=lambda each: not each.is_required)
-        data = unwrapped(answer, {})
+        data = _data_of(tool)
         structs.is_partial = "fields" in given["properties"]  # these leave out also what is required
-        returned = structs.annotation(data or answer, f"{pascal(tool['name'])}Result")
+        returned = structs.annotation(data or _answer_of(tool), f"{pascal(tool['name'])}Result")
         method = "_tool_data" if data else "_tool"
         reads = tool["annotations"]["readOnlyHint"]
         yield (
@@ -434,6 +449,80 @@ def python_files(document: Schema, tools: list[dict[str, Any]]) -> dict[Path, st
     }
 
 
+def typescript_sources(document: Schema, tools: list[dict[str, Any]]) -> dict[str, Schema]:
+    """Return what the types of the TypeScript client are generated from, by file."""
+    declared = {}
+    for tool in tools:
+        named = {"arguments": tool["inputSchema"], "result": _data_of(tool) or _answer_of(tool)}
+        described = {"type": "object", "properties": named, "required": [*named], "description": tool["description"]}
+        declared[tool["name"]] = described
+    every = {"type": "object", "properties": declared, "required": [*declared]}
+    owner = {"openapi": "3.1.0", "info": {"title": "Owner tools", "version": "1"}, "paths": {}}
+    owner["components"] = {"schemas": {"OwnerTools": every}}
+    # With members of any name, a misspelled one would have the type unknown instead of being an error.
+    return {"contract.ts": _closed(document), "owner_tools.ts": owner}
+
+
+def _closed(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        # A response in two forms would have the type of either; CSV has a method of its own.
+        kept = {key: value for key, value in schema.items() if key != "text/csv"}
+        if kept.get("additionalProperties") is True:
+            del kept["additionalProperties"]
+        return {key: _closed(value) for key, value in kept.items()}
+    return [_closed(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _mark(source: Schema) -> str:
+    """Return the first line of a generated file: the version of the generator is that of the lock file."""
+    digest = hashlib.sha256(json.dumps(source, sort_keys=True).encode()).hexdigest()
+    return f"// {NOTE} SHA-256: {digest}\n"
+
+
+def typescript_files(document: Schema, tools: list[dict[str, Any]]) -> dict[Path, str]:
+    """Return the generated modules of the TypeScript client, by npm."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from services.node import NODE, packages
+
+    reading = [tool["name"] for tool in tools if tool["annotations"]["readOnlyHint"]]
+    data = [tool["name"] for tool in tools if _data_of(tool)]
+    files = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, source in typescript_sources(document, tools).items():
+            given, made = Path(folder) / f"{name}.json", Path(folder) / name
+            given.write_text(json.dumps(source))
+            command = [NODE, packages(TYPESCRIPT) / "node_modules" / "openapi-typescript" / "bin" / "cli.js"]
+            subprocess.run([*command, given, "-o", made], capture_output=True, check=True, cwd=TYPESCRIPT)  # noqa: S603 - the pinned generator
+            files[TYPESCRIPT / "src" / name] = _mark(source) + made.read_text()
+    files[TYPESCRIPT / "src" / "owner_tools.ts"] += _set("READING", "Tools that change nothing.", reading)
+    files[TYPESCRIPT / "src" / "owner_tools.ts"] += _set("DATA", "Tools whose answer has nothing but data.", data)
+    return files
+
+
+def _set(name: str, description: str, members: list[str]) -> str:
+    lines = "".join(f'  "{member}",\n' for member in sorted(members))
+    return f"\n/** {description} */\nexport const {name}: ReadonlySet<string> = new Set([\n{lines}]);\n"
+
+
+def stale_types(document: Schema, tools: list[dict[str, Any]]) -> list[Path]:
+    """Return the TypeScript files that were generated from another contract."""
+    sources = typescript_sources(document, tools)
+    found = {TYPESCRIPT / "src" / name: _mark(source) for name, source in sources.items()}
+    return [file for file, mark in found.items() if not file.exists() or not file.read_text().startswith(mark)]
+
+
+def pack(folder: Path) -> int:
+    """Compile the TypeScript client, and pack it as npm does."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from services.node import NODE, NPM, environment, packages
+
+    shutil.rmtree(TYPESCRIPT / "dist", ignore_errors=True)
+    compiler = packages(TYPESCRIPT) / "node_modules" / "typescript" / "bin" / "tsc"
+    for command in ([compiler], [NPM, "pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", folder]):
+        subprocess.run([NODE, *command], cwd=TYPESCRIPT, env=environment(), check=True)  # noqa: S603 - pinned packages
+    return 0
+
+
 def samples(readme: Path, language: str) -> list[str]:
     """Return the samples of a README in one language, in order."""
     return [block.partition("```")[0] for block in readme.read_text().split(f"```{language}\n")[1:]]
@@ -464,18 +553,27 @@ def typed() -> int:
 
 def main() -> int:
     """Write the generated files, or check them."""
+    if "--pack" in sys.argv:
+        return pack(Path(sys.argv[-1]).resolve())
     document, tools = contract()
-    files = python_files(document, tools)
-    is_check = "--check" in sys.argv
-    stale = [file for file, text in files.items() if not file.exists() or file.read_text() != text]
-    for file in stale:
-        if is_check:
-            print(f"{file.relative_to(ROOT)}: out of date; run make clients")
-        else:
-            file.write_text(files[file])
-    if is_check:
-        return int(bool(stale)) or typed()
+    if "--check" in sys.argv:
+        stale = [*changed(python_files(document, tools)), *stale_types(document, tools)]
+        return _reported(stale) or typed()
+    if "--check-types" in sys.argv:
+        return _reported(changed(typescript_files(document, tools)))
+    for file, text in (python_files(document, tools) | typescript_files(document, tools)).items():
+        file.write_text(text)
     return 0
+
+
+def changed(files: Mapping[Path, str]) -> list[Path]:
+    return [file for file, text in files.items() if not file.exists() or file.read_text() != text]
+
+
+def _reported(stale: list[Path]) -> int:
+    for file in stale:
+        print(f"{file.relative_to(ROOT)}: out of date; run make clients")
+    return int(bool(stale))
 
 
 if __name__ == "__main__":

@@ -2,14 +2,13 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from services.node import NODE, TYPESCRIPT, packages
+from services.node import NODE
 
 HERE = Path(__file__).parent
 BIN = Path(sys.executable).parent
@@ -39,14 +38,3 @@ def test_a_python_client_compiles_and_reads_all_pages(demo, tmp_path):
     assert "Warning" not in generated
     run(sys.executable, "-W", "error", "-m", "compileall", "-q", "client", cwd=tmp_path)
     assert json.loads(run(sys.executable, HERE / "crawl.py", tmp_path, demo.url, cwd=tmp_path)) == EVERYTHING
-
-
-@pytest.mark.proof
-def test_a_typescript_client_compiles_strictly_and_reads_all_pages(demo, tmp_path):
-    folder = tmp_path / "typescript"
-    shutil.copytree(packages(TYPESCRIPT), folder, ignore=shutil.ignore_patterns("node_modules"))
-    (folder / "node_modules").symlink_to(TYPESCRIPT / "node_modules")
-    (folder / "openapi.json").write_bytes(demo.get("/openapi.json").body)
-    run(NODE, "node_modules/openapi-typescript/bin/cli.js", "openapi.json", "-o", "schema.d.ts", cwd=folder)
-    run(NODE, "node_modules/typescript/bin/tsc", cwd=folder)
-    assert json.loads(run(NODE, "crawl.js", demo.url, cwd=folder)) == EVERYTHING

