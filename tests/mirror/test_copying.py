@@ -189,6 +189,12 @@ def test_a_line_without_an_end_is_read_no_further_than_a_document_may_be_long(co
         copied.make()
 
 
+def test_a_document_that_is_larger_than_any_is_refused(copied, monkeypatch):
+    monkeypatch.setattr("muniment.registry.publishing.public_form.MAX_DOCUMENT_BYTES", 10)
+    with pytest.raises(BadRequest, match=r"A company has more than 0 MB\."):
+        copied.make()
+
+
 @pytest.mark.parametrize(
     ("listed", "said"),
     [

@@ -42,6 +42,8 @@ ADDRESSES = (
     *("/companies/newcomer", "/people/marenka-osterfjell", "/people/evander-lisle", "/people/evander-lisle/positions"),
     *("/people/ptolemy-fenn", "/frameworks/plain-governance", "/frameworks/plain-governance/scores"),
     *("/compare?c=saltmarsh-commons&c=oxbow-mutual", "/compare", "/companies.atom", "/people.atom", "/frameworks.atom"),
+    *("/companies.feed.json?type=DAO", "/people.feed.json", "/frameworks.feed.json", "/feed.json"),
+    *("/companies/saltmarsh-commons/feed.json", "/people/evander-lisle/feed.json"),
     *("/feed.atom", "/sitemap.xml", "/sitemap-companies-1.xml", "/sitemap-people-1.xml", "/sitemap-frameworks-1.xml"),
     *("/companies/saltmarsh-commons/embed", "/oembed?url=http://testserver/companies/saltmarsh-commons"),
     *("/connect", "/connect/registry.mcpb", "/docs", "/docs/guides/read", "/docs/rest/objects", "/docs/rest/companies"),
