@@ -230,7 +230,8 @@ def test_sigterm_under_load_cuts_no_answer(demo):
     assert cut == []
 
 
-def test_a_stop_while_it_still_starts_is_quick_and_clean(demo):
+def test_a_stop_while_it_still_starts_is_quick_and_clean(demo, monkeypatch):
+    monkeypatch.setattr(Served, "forks", False)  # the end of the interpreter is tested, which is another in a fork
     product = Product(demo.data).start()
     assert product.stop(within_s=60) == 0
     assert "Traceback" not in product.output()
