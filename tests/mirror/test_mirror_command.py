@@ -80,6 +80,13 @@ def test_a_page_says_what_it_is_a_mirror_of(origin, mirror):
     assert f'href="{origin.url}/manage">Sign in</a>' in page
 
 
+def test_the_history_of_a_listing_before_the_mirror_is_at_the_origin(origin, mirror):
+    slug = mirror.get("/api/v1/companies?pageSize=1").json()["data"][0]["id"]
+    page = mirror.get(f"/companies/{slug}/history").body.decode()
+    assert f'href="{origin.url}/companies/{slug}/history"' in page
+    assert "The change feed no longer has a change" not in page
+
+
 @pytest.mark.parametrize("path", OWN_PAGES)
 def test_what_is_private_is_at_the_origin(origin, mirror, path):
     answer = mirror.get(path)

@@ -460,6 +460,20 @@ def test_the_public_history_says_which_fields_changed(publisher, visitor):
     assert re.search(r"Added to this registry\s+\d", text)
 
 
+def test_a_history_that_the_feed_no_longer_has_says_so(tmp_path):
+    publisher = Publisher(tmp_path / "old.sqlite3")
+    publisher.publish(company(1, "recent"), company(2, "old"))
+    publisher.connection.execute("DELETE FROM published_change WHERE key = 'old'")
+    reader = Reader(tmp_path / "old.sqlite3")
+    page_cache.use(reader)
+    sentence = "The change feed no longer has a change of this listing"
+    assert sentence in text(Client(), "/companies/old/history")
+    assert sentence not in text(Client(), "/companies/recent/history")
+    page_cache.use(None)
+    reader.close()
+    publisher.connection.close()
+
+
 def visitor_feed(client):
     return ET.fromstring(client.get("/feed.atom").content) is not None
 
