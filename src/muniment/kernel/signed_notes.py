@@ -1,0 +1,244 @@
+"""
+Signed notes (c2sp.org/signed-note) with Ed25519, and the checkpoints of a log (c2sp.org/tlog-checkpoint).
+
+A note is a text that ends with a newline, an empty line, and a line for each signature. A verifier knows keys by their
+text, the vkey. It ignores signatures of other keys, by which a key can be replaced and witnesses can sign too; a
+signature of a key that it knows must be valid.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from muniment.kernel.merkle import HASH_BYTES, MAX_SIZE
+
+MAX_NOTE_BYTES: Final = 64 << 10
+MAX_SIGNATURES: Final = 64
+"""A verifier must accept 16; witnesses may add some."""
+MAX_NAME_CHARACTERS: Final = 300
+_ED25519: Final = b"\x01"
+_PUBLIC_KEY_BYTES: Final = 32
+_KEY_ID_BYTES: Final = 4
+_SIGNATURE_MARK: Final = "— "
+_VKEY: Final = re.compile(r"([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]{1,8192})")
+_SIZE: Final = re.compile(r"0|[1-9][0-9]{0,18}")
+
+
+class NoteError(ValueError):
+    """A note, a key or a checkpoint is malformed, or not signed by a key that is known."""
+
+
+class UnknownSignerError(NoteError):
+    """None of the signatures is of a key that is known."""
+
+
+class VerifierKey(NamedTuple):
+    """A public key with its name; its text is the vkey."""
+
+    name: str
+    public_key: bytes
+
+    @property
+    def id(self) -> bytes:
+        return key_id(self.name, self.public_key)
+
+    def text(self) -> str:
+        return vkey(self.name, self.public_key)
+
+    @classmethod
+    def parse(cls, text: str) -> "VerifierKey":
+        """
+        Return the key of a vkey.
+
+        Raises:
+            NoteError: it is malformed, or not one of Ed25519.
+        """
+        match = _VKEY.fullmatch(text)
+        if match is None or not _is_name(match[1]):
+            raise NoteError("not a verifier key: expected name+id+key")
+        encoded = _decoded(match[3], "the verifier key")
+        if encoded[:1] != _ED25519 or len(encoded) != 1 + _PUBLIC_KEY_BYTES:
+            raise NoteError("the verifier key is not one of Ed25519")
+        key = cls(match[1], encoded[1:])
+        if key.id.hex() != match[2]:
+            raise NoteError("the verifier key has another id than its name and key give")
+        return key
+
+
+class Signature(NamedTuple):
+    """A signature line; *value* is what the key made."""
+
+    name: str
+    key_id: bytes
+    value: bytes
+
+
+class SignedNote(NamedTuple):
+    """A note of which nothing has been verified."""
+
+    text: str
+    signatures: tuple[Signature, ...]
+
+
+class VerifiedNote(NamedTuple):
+    """A note with the keys whose signatures were verified, in the order of the note."""
+
+    text: str
+    keys: tuple[VerifierKey, ...]
+
+
+class Checkpoint(NamedTuple):
+    """A statement of a log: it is named *origin*, and its *size* leaves have the root *root*."""
+
+    origin: str
+    size: int
+    root: bytes
+
+    def text(self) -> str:
+        return f"{self.origin}\n{self.size}\n{_encoded(self.root)}\n"
+
+    @classmethod
+    def parse(cls, text: str) -> "Checkpoint":
+        """
+        Return the checkpoint of a note's text. Extension lines may follow; they are not part of it.
+
+        Raises:
+            NoteError: it is not a checkpoint.
+        """
+        origin, *rest = text.removesuffix("\n").split("\n")
+        if len(rest) < 2 or not text.endswith("\n") or not all([origin, *rest]):
+            raise NoteError("not a checkpoint: expected the lines of origin, size and root")
+        size_text, root_text = rest[0], rest[1]
+        if len(origin) > MAX_NAME_CHARACTERS:
+            raise NoteError(f"the checkpoint's origin has more than {MAX_NAME_CHARACTERS} characters")
+        if not _SIZE.fullmatch(size_text) or int(size_text) > MAX_SIZE:
+            raise NoteError("the checkpoint's size is not a number")
+        root = _decoded(root_text, "the checkpoint's root")
+        if len(root) != HASH_BYTES:
+            raise NoteError(f"the checkpoint's root has {len(root)} bytes instead of {HASH_BYTES}")
+        return cls(origin, int(size_text), root)
+
+
+def key_id(name: str, public_key: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + b"\n" + _ED25519 + public_key).digest()[:_KEY_ID_BYTES]
+
+
+def vkey(name: str, public_key: bytes) -> str:
+    return f"{name}+{key_id(name, public_key).hex()}+{_encoded(_ED25519 + public_key)}"
+
+
+def sign(text: str, name: str, *keys: Ed25519PrivateKey) -> str:
+    """
+    Return the note of *text*, signed by each of *keys* under *name*.
+
+    Raises:
+        NoteError: the text or the name cannot be that of a note.
+    """
+    _require_text(text)
+    if not _is_name(name):
+        raise NoteError("a key's name is empty, too long, or has a space or a plus sign")
+    lines = []
+    for key in keys:
+        identity = key_id(name, key.public_key().public_bytes_raw())
+        lines.append(f"{_SIGNATURE_MARK}{name} {_encoded(identity + key.sign(text.encode()))}\n")
+    return f"{text}\n{''.join(lines)}"
+
+
+def parse(note: bytes | str) -> SignedNote:
+    """
+    Return the text and the signatures of a note, which are not verified.
+
+    Raises:
+        NoteError: it is malformed.
+    """
+    encoded = note.encode() if isinstance(note, str) else note
+    if len(encoded) > MAX_NOTE_BYTES:
+        raise NoteError(f"the note is larger than {MAX_NOTE_BYTES >> 10} KB")
+    try:
+        decoded = encoded.decode()
+    except UnicodeDecodeError:
+        raise NoteError("the note is not UTF-8") from None
+    _require_text(decoded)
+    before, separator, after = decoded.rpartition("\n\n")
+    if not separator or not after:
+        raise NoteError("the note has no signatures")
+    text = before + "\n"
+    lines = after.removesuffix("\n").split("\n")
+    if len(lines) > MAX_SIGNATURES:
+        raise NoteError(f"the note has more than {MAX_SIGNATURES} signatures")
+    return SignedNote(text, tuple([_signature(line) for line in lines]))
+
+
+def verify(note: bytes | str, keys: Iterable[VerifierKey | str]) -> VerifiedNote:
+    """
+    Return the text of a note that at least one of *keys* has signed; a key may be given as its vkey.
+
+    Raises:
+        UnknownSignerError: none of them has.
+        NoteError: it is malformed, or a signature of one of them is not valid.
+    """
+    known = {}
+    for given in keys:
+        known_key = VerifierKey.parse(given) if isinstance(given, str) else given
+        known[known_key.name, known_key.id] = known_key
+    signed = parse(note)
+    verified: list[VerifierKey] = []
+    for signature in signed.signatures:
+        key = known.get((signature.name, signature.key_id))
+        if key is None:
+            continue
+        try:
+            Ed25519PublicKey.from_public_bytes(key.public_key).verify(signature.value, signed.text.encode())
+        except (InvalidSignature, ValueError):
+            raise NoteError(f"the signature of {key.name} is not valid") from None
+        if key not in verified:
+            verified.append(key)
+    if not verified:
+        raise UnknownSignerError("no key that is known has signed the note")
+    return VerifiedNote(signed.text, tuple(verified))
+
+
+def _signature(line: str) -> Signature:
+    if not line.startswith(_SIGNATURE_MARK):
+        raise NoteError("a signature line of the note does not begin with an em dash")
+    name, separator, encoded = line.removeprefix(_SIGNATURE_MARK).partition(" ")
+    if not separator or not _is_name(name):
+        raise NoteError("a signature line of the note has no name")
+    value = _decoded(encoded, "a signature of the note")
+    if len(value) <= _KEY_ID_BYTES:
+        raise NoteError("a signature of the note is too short")
+    return Signature(name, value[:_KEY_ID_BYTES], value[_KEY_ID_BYTES:])
+
+
+def _require_text(text: str) -> None:
+    if not text.endswith("\n"):
+        raise NoteError("the note does not end with a newline")
+    for character in text:
+        if character < " " and character != "\n":
+            raise NoteError("the note has a control character")
+
+
+def _is_name(name: str) -> bool:
+    has_space = any(character.isspace() for character in name)
+    return bool(name) and len(name) <= MAX_NAME_CHARACTERS and not has_space and "+" not in name
+
+
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _decoded(text: str, what: str) -> bytes:
+    """Return what base64 encodes; each value has one encoding."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        data = b""
+    if not data or _encoded(data) != text:
+        raise NoteError(f"{what} is not base64")
+    return data
