@@ -26,6 +26,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "muniment"
+STANDARD: Final = {"", "muniment", "compression", *sys.stdlib_module_names}
+"""What no distribution brings; ``compression`` is part of Python from 3.14 on."""
 LONGEST_CHAIN: Final = 12
 """Imports and bases that lead to a class; a circle ends there."""
 
@@ -106,7 +108,7 @@ def imports(file: Path, tree: ast.Module) -> Iterator[Use]:
         else:
             continue
         for name in names:
-            if name.partition(".")[0] not in {"muniment", *sys.stdlib_module_names}:
+            if name.partition(".")[0] not in STANDARD:
                 yield Use(name, file, node.lineno)
 
 
@@ -164,7 +166,7 @@ def inherited(file: Path, tree: ast.Module) -> Iterator[Use]:
         for base in node.bases:
             root, dot, rest = ast.unparse(base).partition(".")
             full = f"{known.get(root, '')}{dot}{rest}"
-            if full.partition(".")[0] not in {"", "muniment", *sys.stdlib_module_names}:
+            if full.partition(".")[0] not in STANDARD:
                 private |= private_members(full)
         for member in sorted(set(members(node)) & private.keys()):
             yield Use(private[member], file, node.lineno)

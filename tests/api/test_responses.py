@@ -6,7 +6,6 @@ from datetime import date
 
 import brotli
 import pytest
-import zstandard
 
 from make.asgi import Client
 from make.published import company
@@ -15,6 +14,7 @@ from muniment.api.application import Api
 from muniment.api.routes import deprecated
 from muniment.config import Config
 from muniment.kernel.http.representations import negotiated
+from muniment.kernel.zstandard import zstd
 from muniment.schema.objects import registry_schema
 from muniment.server.fastpath.rest import RestAnswers
 
@@ -31,7 +31,7 @@ def at_once(api, target, accept_encoding, if_none_match):
     return answers.get(*asked) or (detail and answers.get(*asked, answers.look_up((detail,)).get(target)))
 
 
-DECODERS = {"gzip": gzip.decompress, "br": brotli.decompress, "zstd": zstandard.decompress}
+DECODERS = {"gzip": gzip.decompress, "br": brotli.decompress, "zstd": zstd.decompress}
 
 
 @pytest.mark.parametrize("path", [LIST, DETAIL, "/openapi.json", "/llms.txt"])

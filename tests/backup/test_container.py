@@ -8,11 +8,11 @@ import tarfile
 
 import msgspec
 import pytest
-import zstandard
 
 from muniment.backup import container
 from muniment.backup.container import FORMAT, Damaged, Header, Manifest, Tally, blob_line, part, verify
 from muniment.kernel.problems import Conflict
+from muniment.kernel.zstandard import zstd
 
 PARTS = (("header.json", b"{}"), ("blobs/a", os.urandom(3 << 20)), ("manifest.json", b"{}"))
 
@@ -34,7 +34,7 @@ def archive(*members):
     with tarfile.open(fileobj=out, mode="w") as made:
         for member in members:
             made.addfile(member)
-    return zstandard.compress(out.getvalue())
+    return zstd.compress(out.getvalue())
 
 
 def test_parts_are_read_in_the_order_they_were_written(tmp_path):
@@ -76,7 +76,7 @@ def test_a_backup_that_does_not_prove_right_gets_no_name(tmp_path):
     "content",
     [
         b"no archive",
-        zstandard.compress(b"no archive" * 100),
+        zstd.compress(b"no archive" * 100),
         archive()[:-5],
         archive(tarfile.TarInfo("a"))[:20],
     ],
@@ -86,6 +86,16 @@ def test_a_file_with_the_right_digest_that_cannot_be_unpacked_is_damaged(tmp_pat
     path = sealed(tmp_path / "b", content)
     container.check_bytes(path)
     with pytest.raises(Damaged):
+        list(container.read(path))
+
+
+@pytest.mark.parametrize(("window_log", "message"), [(27, "do not match its list"), (28, "too much memory")])
+def test_a_frame_that_needs_more_than_128_mb_of_memory_is_damaged(tmp_path, window_log, message):
+    content = bytes(tarfile.BLOCKSIZE * 2)  # an archive without members
+    window = bytes([(window_log - 10) << 3])
+    last_raw_block = (len(content) << 3 | 1).to_bytes(3, "little")
+    path = sealed(tmp_path / "b", b"\x28\xb5\x2f\xfd\x00" + window + last_raw_block + content)
+    with pytest.raises(Damaged, match=message):
         list(container.read(path))
 
 

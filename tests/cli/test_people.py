@@ -6,9 +6,9 @@ import tarfile
 from io import BytesIO
 
 import pytest
-import zstandard
 
 from make.registry import lines
+from muniment.kernel.zstandard import zstd
 from services.prepared import new_instance
 from services.product import Product, run
 
@@ -27,7 +27,7 @@ def registry(tmp_path):
 
 def unpacked(backup):
     """Return the content of a backup."""
-    content = zstandard.ZstdDecompressor().stream_reader(BytesIO(backup.read_bytes()), read_across_frames=True).read()
+    content = zstd.decompress(backup.read_bytes())
     with tarfile.open(fileobj=BytesIO(content)) as archive:
         return {member.name: archive.extractfile(member).read() for member in archive.getmembers()}
 

@@ -1,7 +1,6 @@
 """A person is erased from a real registry: no structured record is left anywhere, and nothing brings it back."""
 
 import gzip
-import io
 import json
 import sqlite3
 import tarfile
@@ -10,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-import zstandard
 
+from muniment.kernel.zstandard import zstd
 from services.ports import wait_until
 from services.product import Product, run
 
@@ -82,7 +81,7 @@ def structured(data, slug):
 
 
 def unpacked(backup):
-    content = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(backup.read_bytes()), read_across_frames=True)
+    content = zstd.ZstdFile(backup)
     with tarfile.open(fileobj=content, mode="r|") as archive:
         for member in archive:
             yield member.name, archive.extractfile(member).read()

@@ -20,17 +20,17 @@ import os
 import struct
 import tarfile
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 import msgspec
-import zstandard
 
 from muniment.durable_files import sync
 from muniment.kernel.problems import BadRequest, Conflict
+from muniment.kernel.zstandard import zstd
 from muniment.store.database.form import UNRELEASED, WAY_OUT, is_unreleased
 
 FORMAT: Final = "muniment.backup/1"
@@ -157,6 +157,10 @@ _LABEL: Final = f"{FORMAT} sha256 ".encode()
 _FRAME: Final = struct.pack("<II", 0x184D2A50, len(_LABEL) + 32) + _LABEL
 TRAILER_BYTES: Final = len(_FRAME) + 32
 _ENTRIES: Final = "entries.jsonl"
+_COMPRESSION: Final[Mapping[int, int]] = {
+    zstd.CompressionParameter.compression_level: 3,
+    zstd.CompressionParameter.checksum_flag: 1,
+}
 
 
 class Damaged(BadRequest):
@@ -193,7 +197,7 @@ def write(path: Path, parts: Iterable[Part], *, verify: Callable[[Path], object]
         raise Conflict(f"{path} already exists.", "Choose another file name, or move the existing file.")
     with _draft(path) as (draft, out):
         digested: Any = _Digested(out)
-        with zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(digested, closefd=False) as packed:
+        with zstd.ZstdFile(digested, "w", options=_COMPRESSION) as packed:
             _archive(packed, parts, path.parent)
         out.write(_FRAME + digested.sha256.digest())
         out.flush()
@@ -220,7 +224,7 @@ def _draft(path: Path) -> Iterator[tuple[Path, IO[bytes]]]:
             draft.unlink(missing_ok=True)
 
 
-def _archive(packed: IO[bytes], parts: Iterable[Part], folder: Path) -> None:
+def _archive(packed: zstd.ZstdFile, parts: Iterable[Part], folder: Path) -> None:
     with (
         tempfile.TemporaryFile(dir=folder) as entries,
         tarfile.open(fileobj=packed, mode="w|", bufsize=PIECE_BYTES) as archive,
@@ -296,12 +300,12 @@ def read(path: Path) -> Generator[Part]:
     """Yield the parts of a file, each to be read before the next; raise Damaged if one differs from the list."""
     try:
         with (
-            path.open("rb") as file,  # whose first Zstandard frame is the archive; the reader stops at its end
-            zstandard.ZstdDecompressor().stream_reader(file, read_size=PIECE_BYTES) as unpacked,
+            path.open("rb") as file,
+            zstd.ZstdFile(file) as unpacked,  # refuses a window over 128 MB; the skippable frame of the digest is empty
             tarfile.open(fileobj=unpacked, mode="r|", bufsize=PIECE_BYTES) as archive,
         ):
             yield from _members(archive, path)
-    except (tarfile.TarError, zstandard.ZstdError, EOFError) as error:
+    except (tarfile.TarError, zstd.ZstdError, EOFError) as error:
         raise Damaged(f"{path} cannot be unpacked: {error}.") from error
 
 

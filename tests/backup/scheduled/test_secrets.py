@@ -3,13 +3,13 @@
 import tarfile
 
 import pytest
-import zstandard
 
 from make import backups
 from muniment import config
 from muniment.accounts.models import Account
 from muniment.accounts.tokens import create_token
 from muniment.kernel.actor import COMMAND, SCOPES
+from muniment.kernel.zstandard import zstd
 from muniment.mail import outgoing
 from muniment.setting_values import Provider
 from services.leaks import left_behind
@@ -36,7 +36,7 @@ def test_passwords_tokens_codes_and_settings_are_nowhere_in_the_place_and_the_ke
             content += file.read_bytes()
     with (
         (tmp_path / "place" / f"{made.name}.backup").open("rb") as packed,
-        zstandard.ZstdDecompressor().stream_reader(packed) as unpacked,
+        zstd.ZstdFile(packed) as unpacked,
         tarfile.open(fileobj=unpacked, mode="r|") as archive,
     ):
         for member in archive:

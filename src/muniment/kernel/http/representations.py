@@ -24,7 +24,8 @@ from gzip import compress as gzip_compress
 from typing import Final
 
 import brotli
-import zstandard
+
+from muniment.kernel.zstandard import zstd
 
 ENCODINGS: Final = (b"zstd", b"br", b"gzip")
 """The offered encodings, in order of preference."""
@@ -80,12 +81,12 @@ def encode(body: bytes, encoding: bytes, *, smallest: bool = False) -> bytes:
     if encoding == b"br":
         return bytes(brotli.compress(body, quality=11 if smallest else 4))
     if smallest:
-        return zstandard.ZstdCompressor(level=19).compress(body)
+        return zstd.compress(body, level=19)
     try:
         compressor = _threads.compressor
     except AttributeError:
-        compressor = _threads.compressor = zstandard.ZstdCompressor(level=3)
-    return bytes(compressor.compress(body))
+        compressor = _threads.compressor = zstd.ZstdCompressor(level=3)
+    return bytes(compressor.compress(body, zstd.ZstdCompressor.FLUSH_FRAME))
 
 
 def digest(content: bytes) -> str:

@@ -12,12 +12,12 @@ from urllib.parse import quote
 import brotli
 import html5lib
 import pytest
-import zstandard
 from django.template.base import Variable, VariableDoesNotExist
 from django.test import Client
 
 from make.accounts import account, signed_in
 from make.published import Publisher, company, framework, person
+from muniment.kernel.zstandard import zstd
 from muniment.store.published import put_stamp
 from muniment.store.reader import Reader
 from muniment.web.connecting.clients import clients
@@ -330,7 +330,7 @@ def test_public_pages_set_no_cookie_and_ask_no_database(visitor, django_assert_n
 
 
 STYLES = "/static/web/muniment.css"
-DECODERS = {"gzip": gzip.decompress, "br": brotli.decompress, "zstd": zstandard.decompress}
+DECODERS = {"gzip": gzip.decompress, "br": brotli.decompress, "zstd": zstd.decompress}
 
 
 @pytest.mark.parametrize("path", ["/companies", "/feed.atom", STYLES])
