@@ -193,3 +193,27 @@ def test_a_malformed_checkpoint_is_refused(text, reason):
 def test_the_largest_size_is_read():
     assert Checkpoint.parse(Checkpoint(NAME, (1 << 63) - 1, ROOT).text()).size == (1 << 63) - 1
     assert signed_notes.MAX_SIZE == (1 << 63) - 1
+
+
+def test_a_succession_is_read_as_it_was_written_and_is_no_checkpoint():
+    succession = Succession(NAME, key_of(SECOND).text())
+    assert succession.text() == f"{NAME}\nnext key\n{key_of(SECOND).text()}\n"
+    assert Succession.parse(succession.text()) == succession
+    with pytest.raises(NoteError, match="size is not a number"):
+        Checkpoint.parse(succession.text())
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "not a succession"),
+        (Checkpoint(NAME, 1, ROOT).text(), "not a succession"),
+        (Succession(NAME, SPECIFIED_KEY).text()[:-1], "not a succession"),
+        (Succession("", SPECIFIED_KEY).text(), "not a succession"),
+        (Succession(NAME, SPECIFIED_KEY).text() + "more\n", "not a succession"),
+        (Succession(NAME, SPECIFIED_KEY[:-1]).text(), "not base64"),
+    ],
+)
+def test_another_text_is_no_succession(text, reason):
+    with pytest.raises(NoteError, match=reason):
+        Succession.parse(text)

@@ -1,5 +1,6 @@
 """
-Signed notes (c2sp.org/signed-note) with Ed25519, and the checkpoints of a log (c2sp.org/tlog-checkpoint).
+Signed notes (c2sp.org/signed-note) with Ed25519: the checkpoints of a log (c2sp.org/tlog-checkpoint), and the successions
+of its keys.
 
 A note is a text that ends with a newline, an empty line, and a line for each signature. A verifier knows keys by their
 text, the vkey. It ignores signatures of other keys, by which a key can be replaced and witnesses can sign too; a
@@ -26,6 +27,7 @@ _ED25519: Final = b"\x01"
 _PUBLIC_KEY_BYTES: Final = 32
 _KEY_ID_BYTES: Final = 4
 _SIGNATURE_MARK: Final = "— "
+_SUCCESSION: Final = "next key"
 _VKEY: Final = re.compile(r"([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]{1,8192})")
 _SIZE: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 
@@ -123,6 +125,34 @@ class Checkpoint(NamedTuple):
         if len(root) != HASH_BYTES:
             raise NoteError(f"the checkpoint's root has {len(root)} bytes instead of {HASH_BYTES}")
         return cls(origin, int(size_text), root)
+
+
+class Succession(NamedTuple):
+    """
+    A statement of a former key: the log named *origin* is signed by the key with the vkey *successor* from now on.
+
+    A signature covers the text of a note alone, not the other signatures below it. So that a checkpoint has signatures
+    of two keys does not show that one trusts the other; the former key has to sign the name of the new one.
+    """
+
+    origin: str
+    successor: str
+
+    def text(self) -> str:
+        return f"{self.origin}\n{_SUCCESSION}\n{self.successor}\n"
+
+    @classmethod
+    def parse(cls, text: str) -> "Succession":
+        """
+        Return the succession of a note's text, which cannot be that of a checkpoint.
+
+        Raises:
+            NoteError: it is not a succession.
+        """
+        lines = text.removesuffix("\n").split("\n")
+        if len(lines) != 3 or not text.endswith("\n") or not lines[0] or lines[1] != _SUCCESSION:
+            raise NoteError("not a succession: expected the lines of origin, next key and the key")
+        return cls(lines[0], VerifierKey.parse(lines[2]).text())
 
 
 def key_id(name: str, public_key: bytes) -> bytes:
