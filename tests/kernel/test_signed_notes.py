@@ -9,6 +9,7 @@ from muniment.kernel import signed_notes
 from muniment.kernel.signed_notes import (
     Checkpoint,
     NoteError,
+    Succession,
     UnknownSignerError,
     VerifierKey,
     parse,

@@ -1,6 +1,5 @@
 """
-Signed notes (c2sp.org/signed-note) with Ed25519: the checkpoints of a log (c2sp.org/tlog-checkpoint), and the successions
-of its keys.
+Signed notes with Ed25519 (c2sp.org/signed-note): the checkpoints of a log (c2sp.org/tlog-checkpoint) and successions.
 
 A note is a text that ends with a newline, an empty line, and a line for each signature. A verifier knows keys by their
 text, the vkey. It ignores signatures of other keys, by which a key can be replaced and witnesses can sign too; a
