@@ -174,3 +174,71 @@ def test_hostile_values_and_words_are_text(publisher):
         html = client.get(path).content.decode()
         assert "<img src=x" not in html
         assert "img src=x" in unescape(html)
+
+
+def named(text, name="companies", **chosen):
+    found = value_chips.named_values(Search(registry_list(name), q=text, chosen=chosen))
+    if found is None:
+        return None
+    return [(chip.label, chip.value, chip.total, chip.address) for chip in found.chips], found.together
+
+
+def test_words_of_a_search_that_finds_nothing_name_values(publisher):
+    dao = ("Type", "DAO", 3, "/companies?type=DAO")
+    zug = ("City", "Zug", 2, "/companies?city=Zug")
+    assert named("DAOs in Zug") == ([dao, zug], (2, "/companies?type=DAO&city=Zug"))
+    assert named("zug dao") == ([zug, dao], (2, "/companies?type=DAO&city=Zug"))
+    assert named("VC in Zug") == ([("Type", "VC", 1, "/companies?type=VC"), zug], (0, "/companies?type=VC&city=Zug"))
+
+
+def test_a_value_of_several_words_is_named_as_a_whole(publisher):
+    goods = ("Theme", "Public goods", 2, "/companies?theme=Public+goods")
+    assert named("public goods without end") == ([goods], None)
+    assert named("the renewable energy") == (
+        [("Industry", "Renewable energy", 1, "/companies?industry=Renewable+energy")],
+        None,
+    ), "and not Energy, which is another value"
+
+
+@pytest.mark.parametrize(
+    "text", ["zug", "zu da", "in of", "harbours of nowhere", "", "one two three four five six zug"]
+)
+def test_words_that_only_begin_values_or_stand_alone_name_none(publisher, text):
+    assert named(text) is None
+
+
+def test_the_sixth_word_is_the_last_that_is_compared(publisher):
+    assert named("one two three four five zug") == ([("City", "Zug", 2, "/companies?city=Zug")], None)
+
+
+def test_of_several_filters_with_the_same_value_the_most_frequent_is_named(publisher):
+    publisher.publish(company(8, themes=["fleet"]), company(9, industry="Fleet"), company(10, industry="Fleet"))
+    fleet = ("Industry", "Fleet", 2, "/companies?industry=Fleet")
+    assert named("fleets anywhere") == ([fleet], None)
+
+
+def test_two_letters_name_a_value_only_in_capitals(publisher):
+    assert named("daos in VC") is not None
+    assert named("firms in vc") is None
+    assert named("firms in VC") == ([("Type", "VC", 1, "/companies?type=VC")], None)
+
+
+def test_named_values_stay_beside_what_is_chosen(publisher):
+    inactive = named("daos in zug", status=("inactive",))
+    assert inactive == (
+        [
+            ("Type", "DAO", 1, "/companies?type=DAO&status=inactive"),
+            ("City", "Zug", 1, "/companies?status=inactive&city=Zug"),
+        ],
+        (1, "/companies?type=DAO&status=inactive&city=Zug"),
+    )
+    assert named("dao in berlin", type=("DAO",)) is None, "the filter has a value already"
+
+
+@pytest.mark.parametrize("path", ["/search?q=daos+in+zug", "/companies?q=daos+in+zug"])
+def test_the_page_of_a_search_without_results_offers_the_values_that_its_words_name(publisher, path):
+    html = unescape(Client().get(path).content.decode())
+    assert 'href="/companies?type=DAO"' in html
+    assert 'href="/companies?city=Zug"' in html
+    assert re.search(r'href="/companies\?type=DAO&city=Zug"[^>]*>2 results have all of them<', html)
+    assert "No result has all of them" in Client().get("/search?q=VC+in+zug").content.decode()

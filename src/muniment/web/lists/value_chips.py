@@ -1,4 +1,4 @@
-"""Values of filters that are suggested while words are typed, as links to the list that has them."""
+"""Values of filters that are typed, or that the words of a search without results name, as links to lists."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -9,13 +9,16 @@ from django.conf import settings
 from muniment.languages.catalogues import SOURCE
 from muniment.languages.speaking import speaking
 from muniment.schema.filters import Chosen
-from muniment.store.search.values import has_beginnings
+from muniment.store.search.values import has_beginnings, same_names, singular
 from muniment.store.search_text import pieces
 from muniment.web.lists.search import ListFilter, ListName, Search, list_query, registry_list
 from muniment.web.requests.page_cache import reader
 
 SHOWN: Final = 4
 """Maximum values suggested: they fill two lines on a phone."""
+MAX_WORDS: Final = 6
+"""Words of a search that are compared with values: at most 15 look-ups in each list, of 1 to 2 ms."""
+MAX_WORDS_OF_VALUE: Final = 3
 MAX_CODES: Final = 300
 """Values in use of a filter whose values have labels, such as countries."""
 LISTS: Final[tuple[ListName, ...]] = ("companies", "people", "frameworks")
@@ -47,19 +50,98 @@ def chips_of_everything(text: str) -> list[ValueChip]:
 
 def value_chips(search: Search, text: str) -> list[ValueChip]:
     """Return values that *text* begins, of the filters that a search does not have; each takes the place of *text*."""
+    return [_chip(search.without_words(), value) for value in _suggested(search, text)]
+
+
+class NamedValues(NamedTuple):
+    """
+    The values of filters that words of a search name, which itself finds nothing.
+
+    Args:
+        chips: each alone.
+        together: the number of items that have all of them, and the address of their list; None of a single value.
+    """
+
+    chips: list[ValueChip]
+    together: tuple[int, str] | None
+
+
+def named_in_everything(text: str) -> NamedValues | None:
+    """Return the values that words of *text* name, of the filters of the first list that has one."""
+    for name in LISTS:
+        named = named_values(Search(registry_list(name), q=text))
+        if named:
+            return named
+    return None
+
+
+def named_values(search: Search) -> NamedValues | None:
+    """Return the values that words of a search name as a whole: two of "DAOs in Zug"; None if there are none."""
+    words = search.q.split()[:MAX_WORDS]
+    if len(words) < 2:  # a single word is what `value_chips` looks for
+        return None
+    values: list[_Value] = []
+    named: set[int] = set()
+    for length in range(min(len(words), MAX_WORDS_OF_VALUE), 0, -1):
+        for start in range(len(words) - length + 1):
+            places = set(range(start, start + length))
+            if named.isdisjoint(places):
+                value = _named(search, " ".join(words[start : start + length]))
+                if value and all(value.parameter != each.parameter for each in values):
+                    values.append(value)
+                    named |= places
+    if not values:
+        return None
+    searched = search.without_words()
+    chips = [_chip(searched, value) for value in values]
+    if len(values) == 1:
+        return NamedValues(chips, None)
+    for value in values:
+        searched = replace(searched, chosen={**searched.chosen, value.parameter.name: (value.text,)}, page=1)
+    total = reader().page(search.of.kind, list_query(searched, page_size=1)).total
+    return NamedValues(chips, (total, searched.address()))
+
+
+class _Value(NamedTuple):
+    """A value in use of a filter, and the number of items that have it beside what a search has chosen."""
+
+    parameter: ListFilter
+    text: str
+    total: int
+
+
+def _named(search: Search, text: str) -> _Value | None:
+    """Return the value that is *text*, in any form that its filter takes for the same: of several the most frequent."""
+    if len(text) < 3 and not text.isupper():  # "in" and "of" are no values, "CA" and "UK" may be
+        return None
+    values = []
+    for value in _suggested(search, text):
+        forms = same_names(value.parameter.name, value.text)
+        if singular(text) in (*forms, singular(value.parameter.label_of(value.text))):
+            values.append(value)
+    return max(values, key=lambda value: value.total, default=None)
+
+
+def _suggested(search: Search, text: str) -> list[_Value]:
+    """Return values in use that *text* begins, of the filters that a search does not have."""
     if not _is_worth_a_look(text):
         return []
     searched = search.without_words()
     parameters = {parameter.name: parameter for parameter in search.of.parameters}
     suggestions = reader().suggest(search.of.kind, list_query(searched), text, list(_filters(search, text)), SHOWN)
-    chips = []
+    values = []
     for name, value, total in suggestions:
         if not searched.chosen and total == reader().count(search.of.kind):  # the whole list has it
             continue
-        parameter = parameters[name]
-        filtered = replace(searched, chosen={**searched.chosen, name: (value,)}, page=1)
-        chips.append(ValueChip(str(parameter.label), parameter.label_of(value), total, filtered.address()))
-    return chips
+        values.append(_Value(parameters[name], value, total))
+    return values
+
+
+def _chip(searched: Search, value: _Value) -> ValueChip:
+    """Return the link from a search to the same search with the value."""
+    name = value.parameter.name
+    filtered = replace(searched, chosen={**searched.chosen, name: (value.text,)}, page=1)
+    return ValueChip(str(value.parameter.label), value.parameter.label_of(value.text), value.total, filtered.address())
 
 
 def _is_worth_a_look(text: str) -> bool:

@@ -46,7 +46,7 @@ from muniment.web.lists.search import (
     save_address,
     title_of,
 )
-from muniment.web.lists.value_chips import value_chips
+from muniment.web.lists.value_chips import named_values, value_chips
 from muniment.web.presenters import markdown
 from muniment.web.presenters.atom import JSON_TYPE, Feed, atom, json_feed
 from muniment.web.presenters.company import treasury_label
@@ -331,6 +331,7 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "total_shown": f"{number(found.total)}+" if found.is_cut else number(found.total),
         "chips": chips_of(search),
         "value_chips": value_chips(search, search.q) if search.q else (),
+        "named": None if found.total else named_values(search),
         "orders": orders_of(search),
         "closest": _by_reason(search, found.closest),
         "hint": guidance(found.hint, {each.name: each.label for each in search.of.parameters}),

@@ -18,7 +18,7 @@ from muniment.store.published_document import KINDS
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS, Everything, Reason, Result
 from muniment.web.context import address
-from muniment.web.lists.value_chips import chips_of_everything
+from muniment.web.lists.value_chips import chips_of_everything, named_in_everything
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.wording.guidance import guidance
@@ -77,6 +77,7 @@ def search(request: HttpRequest) -> HttpResponse:
             "closest": closest,
             "not_understood": ", ".join(found.not_understood),
             "value_chips": chips_of_everything(text),
+            "named": None if found.results else named_in_everything(text),
             "as_json": f"/api/v1/search?{urlencode(query)}",
         }
     return TemplateResponse(request, "registry/search.html", context)
