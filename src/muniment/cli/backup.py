@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 import click
 import obstore
 from django.db.utils import DatabaseError
-from rich.console import Console
 
 from muniment import config, setting_values
 from muniment.cli.command import main, problems_as_errors, record_command, require_instance, use_django
+from muniment.cli.progress import Progress
 from muniment.masking import masked
 
 if TYPE_CHECKING:
@@ -33,10 +33,9 @@ def _progress() -> Iterator[Callable[[str], object]]:
     """Show the progress on the terminal, and turn failures into error messages."""
     from muniment.backup.restoring import Mismatch
 
-    console = Console(stderr=True)
     try:
-        with problems_as_errors(), console.status("…") as status:
-            yield lambda doing: status.update(click.unstyle(doing))
+        with problems_as_errors(), Progress() as progress:
+            yield progress.state
     except (OSError, DatabaseError, Mismatch, obstore.exceptions.BaseError) as error:
         says = masked(str(error)).partition("Debug source")[0].strip().removesuffix(".")
         raise click.ClickException(f"{says}. Nothing was written; fix the cause and try again.") from None

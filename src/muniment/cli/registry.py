@@ -10,11 +10,10 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 import msgspec
 from django.db.utils import DatabaseError
-from rich.console import Console
-from rich.progress import Progress, TimeElapsedColumn
 
 from muniment.cli import tables
 from muniment.cli.command import main, migrated, problems_as_errors, record_command, refusals, use_django
+from muniment.cli.progress import Progress
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest
 
@@ -142,21 +141,20 @@ def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **opti
         raise click.UsageError("--draft leaves published rows unchanged, so it cannot be combined with --prune.")
 
     is_dry_run = options["dry_run"]
-    console = Console(stderr=True)
     started = time.monotonic()
-    with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=console) as bar, _import_errors(bar):
+    with _import_errors(), Progress() as progress:
         with refusals():
             bring_up_to_date()
         sources = sources_of(path)
         pruning = plan_pruning(path, limit=prune_limit) if prune else Pruning([])
-        _announce(pruning, bar, is_dry_run=is_dry_run)
-        tasks = {source.path: bar.add_task(source.kind, total=source.path.stat().st_size) for source in sources}
+        _announce(pruning, progress, is_dry_run=is_dry_run)
+        labels = {source.path: source.kind for source in sources}
         summary = import_registry(
             path,
             ImportOptions(**options),
-            tell=lambda bad: _tell(bar, "", bad),
-            warn=lambda bad: _tell(bar, "warning: ", bad),
-            progress=lambda file, read: bar.update(tasks[file], completed=read),
+            tell=progress.message,
+            warn=lambda bad: progress.message(f"warning: {bad}"),
+            progress=lambda file, read: progress.reach(labels[file], read, file.stat().st_size),
         )
         is_clean = not (summary.bad or summary.dropped)
         is_refused = options["strict"] and not is_clean
@@ -172,36 +170,30 @@ def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **opti
     _end(is_clean=is_clean, is_empty=summary.is_empty)
 
 
-def _announce(pruning: "Pruning", bar: Progress, *, is_dry_run: bool) -> None:
+def _announce(pruning: "Pruning", progress: Progress, *, is_dry_run: bool) -> None:
     """Name every row that --prune unlists. Raise BadRequest if there are too many; a dry run only warns of it."""
     for row in pruning.rows:
-        _tell(bar, "prune: ", row)
+        progress.message(f"prune: {row}")
     if not is_dry_run:
         pruning.check()
     elif pruning.refusal:
-        _tell(bar, "warning: ", f"{pruning.refusal} Without --dry-run, this is refused: see --prune-limit.")
-
-
-def _tell(bar: Progress, label: str, text: object) -> None:
-    bar.console.print(f"{label}{text}", style="", highlight=False, markup=False, soft_wrap=True)
+        progress.message(f"warning: {pruning.refusal} Without --dry-run, this is refused: see --prune-limit.")
 
 
 @contextmanager
-def _import_errors(bar: Progress) -> Iterator[None]:
+def _import_errors() -> Iterator[None]:
     """Exit with a message that says what of an import is done."""
     try:
         yield
     except BadRequest as problem:
         raise click.ClickException(f"{problem.message} {problem.hint}") from None
     except KeyboardInterrupt:
-        bar.stop()
         message = "Stopped. The imported rows are complete; run the same command again to import the rest."
         click.echo(message, err=True)
         sys.exit(130)
     except BrokenPipeError:
         raise
     except (DatabaseError, OSError) as error:
-        bar.stop()
         message = f"{error}. The imported rows are complete; fix the cause and run the same command again."
         raise click.ClickException(message) from None
 
@@ -374,28 +366,26 @@ def logos_fetch(*, again: bool) -> None:
     if again:
         stored.retry_failed()
     total, reasons = stored.due().count(), dict[str, int]()
-    console = Console(stderr=True)
-    fetched = 0
-    with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=console) as bar:
-        task = bar.add_task("logos", total=total)
+    fetched = tried = 0
+    try:
+        with Progress() as progress:
 
-        def tell(found: "Fetched", listings: int) -> None:
-            bar.advance(task, listings)
-            if found.fault is not None:
-                reasons[found.fault.reason] = reasons.get(found.fault.reason, 0) + listings
-                said = f"{found.address}: {found.fault.reason}"
-                bar.console.print(said, style="", highlight=False, markup=False, soft_wrap=True)
+            def tell(found: "Fetched", listings: int) -> None:
+                nonlocal tried
+                tried += listings
+                progress.reach("logos", tried, total)
+                if found.fault is not None:
+                    reasons[found.fault.reason] = reasons.get(found.fault.reason, 0) + listings
+                    progress.message(f"{found.address}: {found.fault.reason}")
 
-        try:
             while True:
                 done = stored.fetch_due(tell=tell)
                 fetched += done.fetched
                 if not done.left or not (done.fetched or done.failed):
                     break
-        except KeyboardInterrupt:
-            bar.stop()
-            click.echo("Stopped. Run the same command again to fetch the rest.", err=True)
-            sys.exit(130)
+    except KeyboardInterrupt:
+        click.echo("Stopped. Run the same command again to fetch the rest.", err=True)
+        sys.exit(130)
     record_command("logos fetch", fetched=fetched, failed=sum(reasons.values()))
     click.echo(f"{fetched:,} of {total:,} listings have a logo now.")
     for reason, count in sorted(reasons.items(), key=lambda each: -each[1]):

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 import msgspec
-from rich.console import Console
-from rich.progress import Progress, TimeElapsedColumn
 
 from muniment import config
+from muniment.cli.progress import Progress
 from muniment.kernel.problems import BadRequest
 
 if TYPE_CHECKING:
@@ -235,15 +234,13 @@ def _import(prepared: "Prepared", options: "ImportOptions", again: "SourceOption
     if not options.dry_run:
         _declare_kept(prepared)
     started = time.monotonic()
-    with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=Console(stderr=True)) as bar:
-        tasks: dict[Path, Any] = {}
-
-        def progress(file: Path, read: int) -> None:
-            if file not in tasks:
-                tasks[file] = bar.add_task(file.stem, total=file.stat().st_size)
-            bar.update(tasks[file], completed=read)
-
-        found = import_table(prepared, options, again, progress=progress)
+    with Progress() as progress:
+        found = import_table(
+            prepared,
+            options,
+            again,
+            progress=lambda file, read: progress.reach(file.stem, read, file.stat().st_size),
+        )
     if options.dry_run or found.gone.rows:
         _echo_results(found, again)
     _echo_losses(found)
