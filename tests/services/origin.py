@@ -61,6 +61,7 @@ class OriginSite:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # head and body are written apart
 
             def do_GET(self) -> None:
                 site.asked.append(self.path)

@@ -219,9 +219,9 @@ class Mirror:
 
         for kind, path in snapshot.files.items():
             keys: set[str] = set()
-            for line in _lines(path):
+            for line in lines_of(path):
                 # Exports are in the order of publication, so the place in the file orders the documents.
-                document = read_public(kind, _data_of(kind, line, path.name), len(keys) + 1, schema)
+                document = read_public(kind, data_of(kind, line, path.name), len(keys) + 1, schema)
                 if document.key in keys:
                     raise self._foreign(f"{path.name} has {document.key} twice")
                 keys.add(document.key)
@@ -410,7 +410,7 @@ class Mirror:
 def currency_of(snapshot: Snapshot) -> str:
     """Return the currency of a registry's amounts; empty if it has none."""
     for path in snapshot.files.values():
-        for line in _lines(path):
+        for line in lines_of(path):
             found = _CURRENCY.search(line)
             if found is not None:
                 return found[1].decode()
@@ -460,7 +460,7 @@ def _number(file: sqlite3.Connection, kind: str, key: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _data_of(kind: str, line: bytes, name: str) -> bytes:
+def data_of(kind: str, line: bytes, name: str) -> bytes:
     """Return the document in a line of an export; that of a framework is a member of its line."""
     if kind != "framework":
         return line
@@ -470,7 +470,7 @@ def _data_of(kind: str, line: bytes, name: str) -> bytes:
         raise BadRequest(Phrase("A line of {name} is no framework.", name=name), "Nothing of it was used.") from None
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def lines_of(path: Path) -> Iterator[bytes]:
     """Yield the lines of an export in bounded memory, whatever it unpacks to."""
     with gzip.open(path) as file:
         while True:

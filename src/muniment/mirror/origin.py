@@ -131,19 +131,27 @@ class Origin:
         if self._wait(seconds):
             raise Stopped
 
-    def get(self, path: str, *, expected: frozenset[int] = frozenset(), waits_s: float = 0) -> Answer:
+    def get(
+        self,
+        path: str,
+        *,
+        expected: frozenset[int] = frozenset(),
+        waits_s: float = 0,
+        most_bytes: int = 0,
+    ) -> Answer:
         """
         Return the answer to a GET request, once the origin gives one.
 
         Args:
             expected: statuses beside 200 that are answers too.
             waits_s: seconds for which the origin is asked to wait.
+            most_bytes: the limit of the answer, if it is not :data:`MAX_ANSWER_BYTES`.
 
         Raises:
             BadRequest: the answer is not one of a registry.
             Unavailable: there is none after several attempts.
         """
-        return self._until_answered(lambda: self._get(path, expected, waits_s))
+        return self._until_answered(lambda: self._get(path, expected, waits_s, most_bytes))
 
     def read(self, path: str, form: type[T], *, waits_s: float = 0) -> T:
         """Return what an answer holds; raise BadRequest if it has another form."""
@@ -202,14 +210,15 @@ class Origin:
                     self._tells(f"{self.address} answers again")
                 return answer
 
-    def _get(self, path: str, expected: frozenset[int], waits_s: float) -> Answer:
+    def _get(self, path: str, expected: frozenset[int], waits_s: float, most_bytes: int) -> Answer:
         with self._asked(path, {"Accept": "application/json"}, ANSWER_S + waits_s, waits_s) as response:
             if response.status != HTTPStatus.OK and response.status not in expected:
                 raise self._unexpected(path, response)
-            body = response.read(MAX_ANSWER_BYTES + 1)
-            if len(body) > MAX_ANSWER_BYTES:
+            limit = most_bytes or MAX_ANSWER_BYTES
+            body = response.read(limit + 1)
+            if len(body) > limit:
                 self.close()
-                raise self._foreign(f"the answer to {path} is larger than {MAX_ANSWER_BYTES >> 20} MB")
+                raise self._foreign(f"the answer to {path} is larger than {limit >> 10:,} KB")
             edition = response.getheader("X-Muniment-Edition") or ""
         number = int(edition) if re.fullmatch(r"\d{1,15}", edition) else -1
         return Answer(response.status, body, number)

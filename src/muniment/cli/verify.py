@@ -1,0 +1,91 @@
+"""The command that verifies the public log of a registry."""
+
+import base64
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import click
+
+from muniment.cli.command import main
+from muniment.mirror.origin import Origin, Stopped, origin_address
+from muniment.mirror.verifying import RUN_S, WHOLE_RUN_S, Deadline, Verified, Verifier, default_state
+
+
+@main.command()
+@click.argument("url")
+@click.option(
+    "--state",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File that remembers the checkpoint and the key.  [default: ~/.local/state/muniment/log-HOST.json]",
+)
+@click.option("--all", "is_all", is_flag=True, help="Compare every document and every leaf, not a sample.")
+@click.option("--key", default="", metavar="KEY", help="The key of the log as its operator publishes it elsewhere.")
+def verify(url: str, state: Path | None, *, is_all: bool, key: str) -> None:
+    """
+    Verify that the registry at URL keeps to its public log, without trusting its operator.
+
+    The first run remembers the signed checkpoint of the log and the key that signed it. Each further run requires a
+    proof that the log continues that checkpoint, and that the same key has signed it, or one that this key has named.
+    Then documents chosen at random are compared with their leaves, or all of them.
+
+    The exit status is 0 only if everything holds. Otherwise a message says what it means and what to do. Run the
+    command regularly: what was logged before the first run cannot be compared.
+    """
+    address = origin_address(url)
+    file = state or default_state(address)
+    ending = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ending.set())
+    deadline = Deadline(WHOLE_RUN_S if is_all else RUN_S, ending.wait)
+    origin = Origin(address, wait=deadline.wait, tells=_tell)
+    try:
+        verified = Verifier(origin, file, deadline, expected_key=key, tells=_tell).run(is_all=is_all)
+    except Stopped:
+        raise click.ClickException("ended before everything was verified") from None
+    finally:
+        origin.close()
+    _show(verified, file, is_all=is_all)
+    if verified.faults:
+        for fault in verified.faults:
+            click.echo(f"FAIL {fault}.")
+        click.echo(
+            f"error: {len(verified.faults)} documents or leaves are not as they were logged. Documents were changed, or"
+            " the log is damaged. Ask the operator to run muniment doctor --deep, and compare with others who follow"
+            " this registry.",
+            err=True,
+        )
+        sys.exit(1)
+
+
+def _show(verified: Verified, file: Path, *, is_all: bool) -> None:
+    checkpoint = verified.checkpoint
+    click.echo(
+        f"Log {checkpoint.origin}: {checkpoint.size:,} leaves, root {base64.b64encode(checkpoint.root).decode()}"
+    )
+    click.echo(f"Key {verified.key}")
+    if verified.former is None:
+        click.echo(
+            f"First use: remembered in {file}. Compare the key with the one that the operator publishes elsewhere."
+        )
+    elif verified.former.size == checkpoint.size:
+        click.echo(f"OK   The log is the one of {verified.former_at}; nothing was added.")
+    else:
+        click.echo(f"OK   The log continues the {verified.former.size:,} leaves of {verified.former_at}.")
+    if verified.former_key is not None:
+        click.echo(f"OK   The key is new. The remembered one has named it: {verified.former_key}")
+    if verified.faults:
+        return
+    if is_all:
+        click.echo(f"OK   All {verified.documents:,} documents and all {verified.leaves:,} leaves are as logged.")
+    else:
+        click.echo(
+            f"OK   {verified.documents} documents and {verified.leaves} leaves, chosen at random, are as logged."
+            " --all compares all."
+        )
+
+
+def _tell(sentence: str) -> None:
+    click.echo(sentence[:1].upper() + sentence[1:] + ".", err=True)
