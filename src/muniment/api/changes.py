@@ -1,5 +1,5 @@
 """
-The change feed: what is read of it, requests that wait for the next change, and changes as server-sent events.
+The change feed: what is read of it, requests that wait for the next change, server-sent events, and subscriptions.
 
 Listeners keep no copies of events. Each remembers how far it has read, and a listener whose client reads slowly falls
 behind in the feed instead of filling memory. What one listener is sent next is made once for all that have read as far
@@ -11,7 +11,8 @@ Source: HTML Living Standard, Server-sent events.
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Coroutine
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -103,20 +104,25 @@ class LiveChanges:
         self.next_move = asyncio.Event()
         """Set when the reader shows another edition than now."""
         self._listeners: dict[str, set[_Listener]] = {}
+        self._followers: Counter[str] = Counter()
+        """Open subscriptions of each address."""
         self._beating: asyncio.Task[None] | None = None
         self._pieces: dict[tuple[Wanted, Place], tuple[bytes, Place]] = {}
         """What follows each place, until the next edition."""
+        self._rows: dict[Place, tuple[Sequence[ChangeRow], Place]] = {}
+        """The same for subscriptions."""
         self._catching_up = asyncio.Lock()
         self._is_ending = False
 
     def __len__(self) -> int:
-        return sum(map(len, self._listeners.values()))
+        return sum(map(len, self._listeners.values())) + self._followers.total()
 
     def moved(self) -> None:
         """Wake everyone who waits: the reader shows another edition."""
         self.next_move.set()
         self.next_move = asyncio.Event()
         self._pieces.clear()
+        self._rows.clear()
         if self._listeners:
             self._wake()
 
@@ -156,15 +162,7 @@ class LiveChanges:
         else:
             loop = asyncio.get_running_loop()  # a replica may have to ask its source first
             await loop.run_in_executor(reader.pool, read_changes, reader, begin, 1, wanted.changes)
-        client = str(scope.get("state", {}).get("client", ""))
-        if len(self._listeners.get(client, ())) >= MAX_LISTENERS_PER_ADDRESS:
-            raise TooMany(
-                f"This address has {MAX_LISTENERS_PER_ADDRESS} streams open.",
-                "Close one, or share one stream among your clients.",
-                retry_after_s=10,
-            )
-        if self._is_ending or len(self) >= MAX_LISTENERS:
-            raise Unavailable("There is no room for another stream.", "Try again later, or ask GET /api/v1/changes.")
+        client = self._admit(scope)
         if scope["method"] == "HEAD":
             await send_response(send, Response(200, _HEAD, b""), head_only=True)
             return
@@ -183,6 +181,83 @@ class LiveChanges:
             held.discard(listener)
             if not held:
                 del self._listeners[client]
+
+    def _admit(self, scope: Scope) -> str:
+        """Return the address of a client that may have one more stream."""
+        client = str(scope.get("state", {}).get("client", ""))
+        if len(self._listeners.get(client, ())) + self._followers[client] >= MAX_LISTENERS_PER_ADDRESS:
+            raise TooMany(
+                f"This address has {MAX_LISTENERS_PER_ADDRESS} streams open.",
+                "Close one, or share one stream among your clients.",
+                retry_after_s=10,
+            )
+        if self._is_ending or len(self) >= MAX_LISTENERS:
+            raise Unavailable("There is no room for another stream.", "Try again later, or ask GET /api/v1/changes.")
+        return client
+
+    async def follow(self, scope: Scope, receive: Receive) -> AsyncGenerator[Sequence[ChangeRow], None]:
+        """
+        Yield the changes that are published from now on; end when the client leaves or the process does.
+
+        Yields no changes at once, when the stream is admitted, and every `HEARTBEAT_S`. If the feed no longer has the
+        changes that follow, or has another past, the stream ends.
+
+        Raises:
+            TooMany: the address has too many streams.
+            Unavailable: the process has too many.
+        """
+        client = self._admit(scope)
+        edition = self._reader.edition
+        place = Place(edition, self._reader.chain_after(edition))
+        self._followers[client] += 1
+        scope.setdefault("state", {})[LISTENS] = True
+        leaving = asyncio.ensure_future(gone(receive))
+        try:
+            yield ()
+            while not (self._is_ending or leaving.done()):
+                move = self.next_move
+                rows, place = await self._rows_after(place)
+                if rows:
+                    yield rows
+                    continue
+                moving = asyncio.ensure_future(move.wait())
+                await asyncio.wait((moving, leaving), timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED)
+                has_moved = moving.done()
+                moving.cancel()
+                if not (has_moved or leaving.done()):
+                    yield ()
+        except LookupError:  # of the feed: a client that subscribes again reads its documents again
+            return
+        finally:
+            leaving.cancel()
+            self._followers[client] -= 1
+            if not self._followers[client]:
+                del self._followers[client]
+
+    async def _rows_after(self, place: Place) -> tuple[Sequence[ChangeRow], Place]:
+        """Return the changes after *place*, at most `AT_ONCE`, and the place after them: the same to all there."""
+        known = self._rows.get(place)
+        if known is not None:
+            return known
+        move = self.next_move
+        if self._reader.edition - place.after <= AT_ONCE:
+            found = self._read_rows(place)
+        else:
+            async with self._catching_up:
+                loop = asyncio.get_running_loop()
+                found = await loop.run_in_executor(self._reader.pool, self._read_rows, place)
+                await asyncio.sleep(CATCH_UP_PAUSE_S)
+        if move is self.next_move:
+            if len(self._rows) >= MAX_PIECES:
+                self._rows.clear()
+            self._rows[place] = found
+        return found
+
+    def _read_rows(self, place: Place) -> tuple[Sequence[ChangeRow], Place]:
+        if not self._reader.has_past(place.after, place.chain):
+            raise FeedDivergedError(place.after)
+        changes = self._reader.changes(place.after, AT_ONCE, place.chain)
+        return changes.rows, Place(changes.next_after, changes.chain)
 
     def _all(self) -> "list[_Listener]":
         return [each for held in self._listeners.values() for each in held]

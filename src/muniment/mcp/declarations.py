@@ -1,13 +1,15 @@
 """Declarations of a tool server: tools, resource templates, prompts, and its description."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 from muniment.kernel.actor import Actor
+from muniment.kernel.asgi import Receive, Scope
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import Unauthorized
 from muniment.mcp.extensions import APP_TYPE, SKILLS, UI, Skill, TextResource
+from muniment.store.published import ChangeRow
 
 Arguments = JSONObject
 JsonSchema = JSONMapping
@@ -69,6 +71,8 @@ INPUT: Final = "confirm"
 """The name of the question in `inputRequests`."""
 Report = Callable[[int, int, str], Awaitable[None]]
 """Tells the client how much is done, of how much, and what."""
+Follow = Callable[[Scope, Receive], AsyncGenerator[Sequence[ChangeRow], None]]
+"""Yields the changes that are published while the client of a request listens; none now and then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +321,7 @@ class Declarations:
         read_ttl_ms: how long clients may cache resources.
         shared: whether caches may be shared between users.
         drain: ends the calls that wait, before the process does.
+        follow: yields the changes of published documents while a client listens; without it none can be subscribed to.
         views: HTML of the tools' views.
     """
 
@@ -337,6 +342,7 @@ class Declarations:
     read_ttl_ms: int = 30_000
     shared: bool = True
     drain: Callable[[], None] = lambda: None
+    follow: Follow | None = None
 
     @property
     def cache_scope(self) -> Literal["public", "private"]:
@@ -386,6 +392,7 @@ class Declarations:
         if self.prompts:
             found["prompts"] = {"listChanged": False}
         if self.resources or self.texts:
+            # Only the modern generation has subscriptions here: `ToolServer` says so in its discovery.
             found["resources"] = {"subscribe": False, "listChanged": False}
         found["tools"] = {"listChanged": False}
         if any(resource.complete for resource in self.resources) or any(prompt.complete for prompt in self.prompts):

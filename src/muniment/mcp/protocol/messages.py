@@ -259,6 +259,18 @@ class ListParams(Struct):
     cursor: Any = None
 
 
+class _Wanted(Struct):
+    """What a client wants to be told; kinds that are not here never change while the server runs."""
+
+    resources: tuple[str, ...] | None = field(default=None, name="resourceSubscriptions")
+
+
+class ListenParams(Struct):
+    """The parameters of a subscription."""
+
+    notifications: _Wanted
+
+
 LookupParams = UriParams | NameParams | CompletionParams
 _Params = TypeVar("_Params", bound=Struct)
 

@@ -4,6 +4,7 @@ The ASGI application of a tool server: stateless, JSON responses, both protocol 
 One reader decodes every request (`messages`), one method calls every tool (`ToolServer._start`), and bytes are sent.
 Look-ups are resources, prompts, completions and skills; their results have no members that only one generation knows.
 What depends only on the server and on the caller's scopes (discovery, the handshake, lists) is encoded once.
+A subscription to resources is an event stream that tells which of them were published, until the client leaves.
 
 A call that waits is answered by JSON, or by an event stream from the first news of progress on: a client that accepts
 event streams gets one as soon as the call reports progress, or after 15 s, with pings from then on, so that no proxy
@@ -15,7 +16,8 @@ Source: decisions, section 3; MCP specification 2026-07-28 and 2025-11-25, Strea
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -36,6 +38,7 @@ from muniment.mcp.declarations import (
     Answer,
     Caller,
     Declarations,
+    Follow,
     InputRequired,
     Marked,
     NotAtOnce,
@@ -51,6 +54,7 @@ from muniment.mcp.protocol.http import (
     Access,
     Admitted,
     Headers,
+    NotAcceptable,
     OriginPolicy,
     Reply,
     accepts_events,
@@ -71,6 +75,7 @@ from muniment.mcp.protocol.messages import (
     CompletionParams,
     Fault,
     InitializeParams,
+    ListenParams,
     ListParams,
     LookupParams,
     Message,
@@ -85,6 +90,7 @@ from muniment.mcp.protocol.messages import (
     tool_result,
 )
 from muniment.store.database.faults import log_failure, unexpected
+from muniment.store.published import ChangeRow
 
 TOOL: Final = "tools/call"
 """The method of a look-up of an unknown tool."""
@@ -229,6 +235,9 @@ class FinishedResults:
 
     def __init__(self, offer: Declarations) -> None:
         info = _encode_result(offer.server_info)
+        modern = offer.capabilities
+        if offer.follow is not None:
+            modern["resources"] = {**modern["resources"], "subscribe": True}
         self.own_meta = b'"io.modelcontextprotocol/serverInfo":' + info + b"}}}"
         """The end of the `_meta` of a modern result."""
         self._offer = offer
@@ -239,7 +248,7 @@ class FinishedResults:
         self._prompts = self._of_prompts()
         instructions, capabilities = _encode_result(offer.instructions), _encode_result(offer.capabilities)
         self.discover = (
-            b'{"supportedVersions":["%s"],"capabilities":' % messages.MODERN.encode() + capabilities
+            b'{"supportedVersions":["%s"],"capabilities":' % messages.MODERN.encode() + _encode_result(modern)
             + b',"instructions":' + instructions + self._cached + self._end
         )  # fmt: skip
         self._initialize = {
@@ -344,7 +353,24 @@ class ToolCall(NamedTuple):
         return caller if report is None else replace(caller, report=report)
 
 
-Asked = ToolCall | Lookup | Reply
+class Listen(NamedTuple):
+    """
+    A subscription.
+
+    Args:
+        follow: yields what is published while the client listens.
+        uris: the URI of each document that it is told of, by kind and key.
+    """
+
+    request_id: bytes
+    follow: Follow
+    uris: Mapping[tuple[str, str], str]
+
+
+MAX_SUBSCRIBED: Final = 100
+"""Resources of a subscription, as many as a list takes ids."""
+_SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+Asked = ToolCall | Lookup | Listen | Reply
 
 
 class ToolServer:
@@ -417,6 +443,15 @@ class ToolServer:
         asked = self.understood(headers, body, admitted.caller)
         if not isinstance(asked, ToolCall):
             _check_rate(admitted.refusal)
+            if isinstance(asked, Listen):
+                if not accepts_events(headers):
+                    raise NotAcceptable(
+                        "A subscription is an event stream, which the Accept header excludes.",
+                        "Send Accept: application/json, text/event-stream.",
+                    )
+                async with aclosing(asked.follow(scope, receive)) as editions:
+                    await self._listen(asked, editions, EventStream(send, None))
+                return None
             return asked if isinstance(asked, Reply) else answer_lookup(asked, self.offer, admitted.caller)
         if not asked.bound.tool.waits:
             return await self._answer_call(asked, admitted)
@@ -468,6 +503,9 @@ class ToolServer:
             if bound is None:
                 return Lookup(request_id, TOOL, NameParams(call.name), end)
             return ToolCall(request_id, bound, call, end, messages.asks_by_form(capabilities))
+        follow = self.offer.follow
+        if is_modern and method == "subscriptions/listen" and follow is not None:
+            return Listen(request_id, follow, self._uris(as_params(params, ListenParams).notifications.resources or ()))
         shape = self._lookups.get(method)
         if shape is not None:
             return Lookup(request_id, method, as_params(params, shape), end)
@@ -488,6 +526,35 @@ class ToolServer:
         if not is_modern and method == "ping":
             return b"{}}"
         raise Fault(messages.METHOD_NOT_FOUND, f"Method not found: {method[:100]}")
+
+    # ------------------------------------------------------------------ subscriptions
+
+    def _uris(self, wanted: Sequence[str]) -> dict[tuple[str, str], str]:
+        """Return those of the *wanted* URIs that are documents here, by kind and key."""
+        if len(wanted) > MAX_SUBSCRIBED:
+            message = f"A subscription takes at most {MAX_SUBSCRIBED} resources. For more, follow GET /api/v1/changes."
+            raise Fault(INVALID_PARAMS, message)
+        found = {}
+        for uri in wanted:
+            for resource in self.offer.resources:
+                if resource.variable and uri.startswith(resource.prefix):
+                    found[resource.name, unquote(uri.removeprefix(resource.prefix))] = uri
+        return found
+
+    async def _listen(self, asked: Listen, editions: AsyncIterator[Sequence[ChangeRow]], stream: "EventStream") -> None:
+        """Send which of the documents are published, until the client leaves or the process ends."""
+        meta = {_SUBSCRIPTION: msgspec.Raw(asked.request_id)}
+        async for rows in editions:
+            if not stream.is_open:
+                honored = {"resourceSubscriptions": list(asked.uris.values())} if asked.uris else {}
+                await stream.notify("subscriptions/acknowledged", {"notifications": honored, "_meta": meta})
+            elif not rows:
+                await stream.ping()
+            for key in dict.fromkeys((row.kind, row.key) for row in rows):
+                if key in asked.uris:
+                    await stream.notify("resources/updated", {"uri": asked.uris[key], "_meta": meta})
+        end = (b'{"resultType":"complete","_meta":{"%s":' % _SUBSCRIPTION.encode(), asked.request_id, b",")
+        await stream.finish(result(asked.request_id, *end, self._own_meta).body)
 
     # ------------------------------------------------------------------ tools
 
@@ -595,7 +662,11 @@ class EventStream:
 
     async def _report(self, done: int, total: int, words: str) -> None:
         params = {"progressToken": self._token, "progress": done, "total": total, "message": words}
-        note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+        await self.notify("progress", params)
+
+    async def notify(self, name: str, params: Mapping[str, object]) -> None:
+        """Send a notification."""
+        note = {"jsonrpc": "2.0", "method": f"notifications/{name}", "params": params}
         await self._write(_event(msgspec.json.encode(note)))
 
     async def ping(self) -> None:

@@ -15,7 +15,7 @@ from muniment import __version__
 from muniment.kernel.fairness import Limiter
 from muniment.kernel.json import JSONMapping
 from muniment.mcp.apps.views import PUBLIC, with_views
-from muniment.mcp.declarations import Declarations, Marked, Prompt, ResourceTemplate, Tool
+from muniment.mcp.declarations import Declarations, Follow, Marked, Prompt, ResourceTemplate, Tool
 from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.provenance import INSTRUCTIONS, licence_sentence
@@ -421,7 +421,9 @@ def _prompt_of_query(query: Query, slugs: Mapping[str, Callable[[str, int], list
     )
 
 
-def public_declarations(reader: Reader, *, base_url: str, registry_name: str, schema: Schema) -> Declarations:
+def public_declarations(
+    reader: Reader, *, base_url: str, registry_name: str, schema: Schema, follow: Follow | None = None
+) -> Declarations:
     """Return the declarations of the public server; *base_url* has no trailing slash."""
     tools = PublicTools(reader, base_url, schema)
     searches, changes = SearchTools(reader, base_url, schema), ChangeTools(reader, base_url, schema)
@@ -441,11 +443,22 @@ def public_declarations(reader: Reader, *, base_url: str, registry_name: str, sc
         resources=_resources(tools),
         prompts=_prompts(tools),
         changing_prompts=_prompts_of_queries(tools),
+        follow=follow,
     )
 
 
 def public_server(
-    reader: Reader, *, gate: OriginPolicy, limiter: Limiter | None, base_url: str, registry_name: str, schema: Schema
+    reader: Reader,
+    *,
+    gate: OriginPolicy,
+    limiter: Limiter | None,
+    base_url: str,
+    registry_name: str,
+    schema: Schema,
+    follow: Follow | None = None,
 ) -> ToolServer:
-    declarations = public_declarations(reader, base_url=base_url, registry_name=registry_name, schema=schema)
+    """Return the public server; *base_url* and *follow* as for :func:`public_declarations` and `Declarations`."""
+    declarations = public_declarations(
+        reader, base_url=base_url, registry_name=registry_name, schema=schema, follow=follow
+    )
     return ToolServer(declarations, gate=gate, limiter=limiter)

@@ -38,7 +38,8 @@ def shared_arguments(app: App, schema: Schema) -> Shared:
 
 def mount_public(app: App, reader: Reader, schema: Schema) -> None:
     """Let *app* answer the public tools and their cards."""
-    server = public_server(reader, limiter=app.fairness.requests, **shared_arguments(app, schema))
+    follow = None if app.api is None else app.api.live.follow
+    server = public_server(reader, limiter=app.fairness.requests, follow=follow, **shared_arguments(app, schema))
     app.mounts[PUBLIC_PATH] = server
     app.fast_path.tools[PUBLIC_PATH.encode()] = PublicToolAnswers(server)
     cards = Cards(Identity(base_url=app.config.base_url, title=registry_name(), version=__version__))

@@ -80,7 +80,7 @@ def named_values(search: Search) -> NamedValues | None:
     words = search.q.split()[:MAX_WORDS]
     if len(words) < 2:  # a single word is what `value_chips` looks for
         return None
-    values: list[_Value] = []
+    values: list[ValueInUse] = []
     named: set[int] = set()
     for length in range(min(len(words), MAX_WORDS_OF_VALUE), 0, -1):
         for start in range(len(words) - length + 1):
@@ -102,7 +102,7 @@ def named_values(search: Search) -> NamedValues | None:
     return NamedValues(chips, (total, searched.address()))
 
 
-class _Value(NamedTuple):
+class ValueInUse(NamedTuple):
     """A value in use of a filter, and the number of items that have it beside what a search has chosen."""
 
     parameter: ListFilter
@@ -110,7 +110,7 @@ class _Value(NamedTuple):
     total: int
 
 
-def _named(search: Search, text: str) -> _Value | None:
+def _named(search: Search, text: str) -> ValueInUse | None:
     """Return the value that is *text*, in any form that its filter takes for the same: of several the most frequent."""
     if len(text) < 3 and not text.isupper():  # "in" and "of" are no values, "CA" and "UK" may be
         return None
@@ -122,7 +122,7 @@ def _named(search: Search, text: str) -> _Value | None:
     return max(values, key=lambda value: value.total, default=None)
 
 
-def _suggested(search: Search, text: str) -> list[_Value]:
+def _suggested(search: Search, text: str) -> list[ValueInUse]:
     """Return values in use that *text* begins, of the filters that a search does not have."""
     if not _is_worth_a_look(text):
         return []
@@ -133,11 +133,11 @@ def _suggested(search: Search, text: str) -> list[_Value]:
     for name, value, total in suggestions:
         if not searched.chosen and total == reader().count(search.of.kind):  # the whole list has it
             continue
-        values.append(_Value(parameters[name], value, total))
+        values.append(ValueInUse(parameters[name], value, total))
     return values
 
 
-def _chip(searched: Search, value: _Value) -> ValueChip:
+def _chip(searched: Search, value: ValueInUse) -> ValueChip:
     """Return the link from a search to the same search with the value."""
     name = value.parameter.name
     filtered = replace(searched, chosen={**searched.chosen, name: (value.text,)}, page=1)
