@@ -55,11 +55,13 @@ test: export TMPDIR := $(or $(TMPDIR),$(MEMORY),/tmp)
 # Tests wait for real servers, and a busy machine can starve one. At most five failed tests are run again, alone: what
 # fails twice fails the suite, and what passes then stays named in the output as a fault to be mended.
 AGAIN := test "$$(grep -c :: .pytest_cache/v/cache/lastfailed)" -le 5 && echo "Failed tests again, alone:" && $(BIN)/pytest --last-failed --last-failed-no-failures none --verbose
-test: install services ## the whole suite: on SQLite, then what uses a database on PostgreSQL
+# `make test WHOLE=1` leaves nothing to `make prove`: it runs every case of every test.
+SELECTION := $(if $(WHOLE),--whole)
+test: install services ## the suite on SQLite, then what depends on the database on PostgreSQL; WHOLE=1 for every case
 	@failed=0; \
-	PYTHONPATH=tests $(BIN)/pytest $(DISTRIBUTED) -p services.raised || { $(AGAIN); } || failed=1; \
+	PYTHONPATH=tests $(BIN)/pytest $(DISTRIBUTED) $(SELECTION) -p services.raised || { $(AGAIN); } || failed=1; \
 	$(BIN)/python checks/refusals.py || failed=1; \
-	$(BIN)/pytest $(DISTRIBUTED) --database postgresql || { $(AGAIN) --database postgresql; } || failed=1; \
+	$(BIN)/pytest $(DISTRIBUTED) $(SELECTION) --database postgresql || { $(AGAIN) --database postgresql; } || failed=1; \
 	exit $$failed
 
 check: install ## style, words, types, layers, walks, migrations and locks
@@ -78,12 +80,13 @@ check: install ## style, words, types, layers, walks, migrations and locks
 		$(BIN)/python -m django makemigrations --check --dry-run; code=$$?; rm -r "$$data"; exit $$code
 
 # Proofs measure time: they run one after another and need an otherwise idle machine.
-prove: install services ## the long proofs, the suite on PostgreSQL with two processes per product, and growth
+prove: install services ## the long proofs, every test on SQLite and on PostgreSQL with two processes per product, and growth
 	@checks/services proofs
 	@failed=0; \
 	$(BIN)/pytest -m proof --timeout 1800 || failed=1; \
 	$(BIN)/pytest --database postgresql -m proof --timeout 1800 || failed=1; \
-	$(BIN)/pytest $(DISTRIBUTED) --database postgresql --served 2 --timeout 1200 || failed=1; \
+	$(BIN)/pytest $(DISTRIBUTED) --whole || failed=1; \
+	$(BIN)/pytest $(DISTRIBUTED) --whole --database postgresql --served 2 --timeout 1200 || failed=1; \
 	$(BIN)/python bench/growth.py --companies 3000 || failed=1; \
 	exit $$failed
 

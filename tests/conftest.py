@@ -28,6 +28,7 @@ from make.rest import Rest
 from muniment import config as settings_of_process
 from muniment.kernel import fairness
 from muniment.setting_values import Provider
+from services import selection
 from services.chromium import chromium
 from services.mail import Mailbox
 from services.postgres import Kept, Postgres
@@ -39,7 +40,8 @@ from services.warm import hash_cheaply
 SUITE_PROVIDER = Provider("sso", "Suite", "http://issuer.invalid", "suite", "secret")
 IRIS = "rfc3987_syntax"
 SHARED = "muniment_shared"
-WHOLE = "muniment_whole"
+SUITE = "muniment_suite"
+LEFT = "muniment_left"
 
 
 class Stand:
@@ -69,6 +71,8 @@ class Stand:
 
 
 stand_key = pytest.StashKey[Stand]()
+left_key = pytest.StashKey[int]()
+"""How many tests this run leaves to `make prove`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,6 +89,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="WORKERS",
         help="serve every product on --database, by so many processes, and run the whole suite on it",
     )
+    parser.addoption(
+        "--whole",
+        action="store_true",
+        help="run every case of every test, not the selection of tests/services/selection.py",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -94,6 +103,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "sqlite: only on SQLite, the reason stands beside it",
         "postgresql: only on PostgreSQL; runs with --database postgresql",
         "proof: takes long; runs in `make prove`",
+        'whole(keeps): `make test` runs so many cases of the test (or "all"), `make prove` runs every case',
     ):
         config.addinivalue_line("markers", line)
     given = getattr(config, "workerinput", {})
@@ -144,7 +154,19 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_configure_node(node: Any) -> None:
     """Pass to a new process the folder that all processes of a run share, and whether they collect the whole suite."""
     node.workerinput[SHARED] = str(Shared.folder)
-    node.workerinput[WHOLE] = node.config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    node.workerinput[SUITE] = _is_suite(node.config)
+
+
+def _is_suite(config: pytest.Config) -> bool:
+    """Return whether this run is of all folders: the command names none."""
+    given = getattr(config, "workerinput", {})
+    return bool(given.get(SUITE, config.args_source is pytest.Config.ArgsSource.TESTPATHS))
+
+
+def _is_selection(config: pytest.Config) -> bool:
+    """Return whether `make prove` runs more cases: not if this run was asked for certain tests, or for all."""
+    option = config.option
+    return _is_suite(config) and not (option.whole or option.keyword or option.markexpr or getattr(option, "lf", False))
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -155,7 +177,7 @@ def pytest_collection(session: pytest.Session) -> None:
     it. Processes that all began with the same module would each compile every one; so each finds the others' bytecode.
     """
     given = getattr(session.config, "workerinput", {})
-    if not given.get(WHOLE) or session.config.getoption("--database") == "postgresql":
+    if not given.get(SUITE) or session.config.getoption("--database") == "postgresql":
         return
     modules = sorted((session.config.rootpath / "tests").rglob("test_*.py"))
     number = int(given["workerid"].removeprefix("gw"))
@@ -202,7 +224,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what belongs to the other database, and the long proofs unless they are asked for by name."""
+    """
+    Leave out what belongs to the other database, and the long proofs unless they are asked for by name.
+
+    Of the rest, a run of the suite keeps what `services.selection` says.
+    """
     on_postgresql = config.getoption("--database") == "postgresql"
     chosen, left, on_database = [], [], set[Path]()
     for item in items:
@@ -220,6 +246,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (chosen if fits else left).append(item)
     for path in on_database:
         assert NAMES_DATABASE.search(path.read_text()), f"{path}: mark django_db, for PostgreSQL"
+    if _is_selection(config):
+        kept = selection.kept(chosen, on_postgresql=on_postgresql)
+        config.stash[left_key] = len(chosen) - len(kept)
+        still = {item.nodeid for item in kept}
+        left += [item for item in chosen if item.nodeid not in still]
+        chosen = kept
     if left:
         config.hook.pytest_deselected(items=left)
     items[:] = _ordered(chosen)
@@ -267,8 +299,25 @@ def _no_document_stays(request: pytest.FixtureRequest) -> Iterator[None]:
         shutil.rmtree(request.config.stash[stand_key].folder / "blobs" / "documents", ignore_errors=True)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that hands out the tests how many of them are left to `make prove`."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput[LEFT] = session.config.stash.get(left_key, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Every process leaves the same tests; one that broke off says nothing."""
+    left = getattr(node, "workeroutput", {}).get(LEFT, 0)
+    node.config.stash[left_key] = max(left, node.config.stash.get(left_key, 0))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what this run could not test."""
+    """Print what this run did not test."""
+    left = terminalreporter.config.stash.get(left_key, 0)
+    if left:
+        terminalreporter.write_line(f"{left} tests were left to `make prove`; --whole runs them too.", bold=True)
     if not sample_folder():
         terminalreporter.write_line(
             "MUNIMENT_SAMPLE_DATA is not set: the tests on a real registry were left out.", yellow=True, bold=True

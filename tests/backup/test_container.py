@@ -174,6 +174,7 @@ def test_a_good_backup_is_proved_with_its_numbers(tmp_path):
     assert (found.rows, found.keys, found.manifest.blobs.n) == (2, 1, 1)
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     "parts",
     [

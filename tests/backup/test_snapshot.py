@@ -362,6 +362,7 @@ def without_blobs():
             yield each
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("made", "refusal"),
     [

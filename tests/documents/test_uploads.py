@@ -133,6 +133,7 @@ def test_an_encrypted_pdf_is_kept_and_its_text_is_not_extractable(owner, company
     assert records.to_wire(document)["note"] == "It is encrypted."
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("name", "size", "more", "reason"),
     [

@@ -73,6 +73,7 @@ def test_public_addresses_are(address):
     assert is_public(address)
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     "pieces",
     [

@@ -40,6 +40,7 @@ def test_a_registration_answers_the_effective_values():
     assert register()[0].identifier != client.identifier
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("metadata", "error"),
     [

@@ -103,6 +103,7 @@ def test_links_that_a_reader_clicks_and_parts_of_the_file_pass(kind, target, mod
     look(files.docx(**parts), files.DOCX)
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [

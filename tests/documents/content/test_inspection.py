@@ -43,6 +43,7 @@ def test_every_type_that_is_taken_passes(content_type):
     look(GOOD[content_type], content_type)
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize("given", GOOD, ids=lambda given: given.rpartition(".")[2])
 @pytest.mark.parametrize("declared", [files.PDF, files.DOCX, files.XLSX, files.ODT, "image/png", "text/plain"])
 def test_no_type_passes_as_another(given, declared):
@@ -53,6 +54,7 @@ def test_no_type_passes_as_another(given, declared):
         look(GOOD[given], declared)
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("content", "content_type", "reason"),
     [

@@ -30,6 +30,7 @@ def test_absent_stays_and_null_clears():
     assert document("company", mine.slug)["company"]["socials"] is None
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("wire", "field"),
     [

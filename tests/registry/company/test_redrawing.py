@@ -26,6 +26,7 @@ def icon(width: int, height: int) -> bytes:
     return struct.pack("<HHH", 0, 1, 1) + entry + bitmap
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("content", "is_logo", "reason"),
     [

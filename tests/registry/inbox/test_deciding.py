@@ -173,6 +173,7 @@ def test_a_request_is_not_reopened_beside_another_one(three):
         deciding.reopen(judge, three[2].subject)
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize("subject", ["", "x:1", "change:", "change:x", "company:", "change:999", "petition:999"])
 def test_an_unknown_item_is_not_reopened(subject):
     with pytest.raises(NotFound):

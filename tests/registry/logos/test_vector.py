@@ -37,6 +37,7 @@ def test_a_prologue_is_allowed(before):
     assert draw(svg(SHAPE, before)).startswith(b"\x89PNG")
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

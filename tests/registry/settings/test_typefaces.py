@@ -21,6 +21,7 @@ def woff2(*, flavor=b"\x00\x01\x00\x00", length=None, tables=3, unpacked=1000, s
     return head.ljust(size, b"\0")
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("content", "says"),
     [

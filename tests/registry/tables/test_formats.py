@@ -16,6 +16,7 @@ from muniment.registry.tables.reading import TableFile, open_file, read_file
 FORMULA = '=HYPERLINK("http://evil.example","x")'
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [

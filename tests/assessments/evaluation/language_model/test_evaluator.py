@@ -123,6 +123,7 @@ def test_nothing_of_the_starting_environment_goes_along(model, monkeypatch):
     assert "from-the-environment" not in json.dumps(model.asked[0].headers)
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     "text",
     [

@@ -1,0 +1,51 @@
+"""
+Which tests a run of the suite keeps, and which it leaves to ``make prove``.
+
+Forty cases of one test show little more than four, and take ten times as long. A run of the suite without ``--whole``
+therefore keeps some cases of each test, the same ones in every run. A run that names files, folders, words (``-k``) or
+marks (``-m``) keeps everything that it names.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pytest
+
+CASES: Final = 4
+"""How many cases of a test are kept, unless it or its module is marked ``whole(keeps=…)``."""
+CASES_ON_POSTGRESQL: Final = 1
+"""The cases of a rule differ in their values; the run on PostgreSQL is about the statements, which they share."""
+
+
+def kept(items: Sequence[pytest.Item], *, on_postgresql: bool = False) -> list[pytest.Item]:
+    """Return the tests that a selection keeps, in their order."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        name, _, _ = item.nodeid.partition("[")
+        tests.setdefault(name, []).append(item)
+    chosen: set[str] = set()
+    for cases in tests.values():
+        number = _number(cases[0], len(cases), on_postgresql=on_postgresql)
+        chosen |= {item.nodeid for item in spread(cases, number)}
+    return [item for item in items if item.nodeid in chosen]
+
+
+def spread(values: Sequence[Any], number: int) -> list[Any]:
+    """Return so many of *values*: the first, the last, and others at equal distances between them."""
+    if len(values) <= number:
+        return list(values)
+    if number <= 1:
+        return list(values[:number])
+    last = len(values) - 1
+    return [values[index * last // (number - 1)] for index in range(number)]
+
+
+def _number(item: pytest.Item, count: int, *, on_postgresql: bool) -> int:
+    """Return how many of the *count* cases of a test are kept, of which *item* is the first."""
+    if item.get_closest_marker("postgresql"):
+        # SQLite runs none of them.
+        return count
+    mark = item.get_closest_marker("whole")
+    keeps = CASES if mark is None else mark.kwargs["keeps"]
+    number = count if keeps == "all" else int(keeps)
+    return min(number, CASES_ON_POSTGRESQL) if on_postgresql else number
