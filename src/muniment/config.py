@@ -149,6 +149,9 @@ class Config:
     review_digest_hours = Setting(
         "24", values.natural, "Minimum hours between two emails to a reviewer about waiting items; 0 sends none."
     )
+    visitor_mail = Setting(
+        "on", values.switch, "Let visitors without an account get updates of listings and searches by email."
+    )
     starting_credits = Setting("100", values.natural, "Starting credit balance of a new account.")
     run_cost = Setting("10", values.natural, "Price of a report run in credits, unless its framework sets another.")
     model_url = Setting(

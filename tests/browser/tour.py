@@ -147,6 +147,7 @@ FURTHER_PUBLIC_PATHS = [
     "/companies?page=0",
     "/companies/saltmarsh-commons/claim",
     "/reports/shared/none",
+    *("/updates", "/updates/new?topic=company&key=saltmarsh-commons", "/updates/sent", "/updates/end/none"),
     "/uploads/none",
     "/accounts/inactive/",
 ]
@@ -202,6 +203,7 @@ OPERATOR_PATHS = [
     "/operate/accounts?q=nobody",
     "/operate/webhooks",
     "/operate/webhooks/new",
+    "/operate/subscriptions",
     "/operate/fields",
     "/operate/fields/company?preset=tokenChain",
     "/operate/queries",

@@ -74,6 +74,7 @@ PAGES = (
     *("/review/people/person-7", "/review/frameworks", "/review/replies"),
     *("/operate", "/operate/accounts", "/operate/invitations", "/operate/listings", "/operate/credits"),
     *("/operate/jobs", "/operate/mail", "/operate/audit", "/operate/import", "/operate/webhooks"),
+    "/operate/subscriptions",
 )
 PUBLIC = (
     *("/", "/companies", "/companies?page=2", "/people", "/frameworks", "/search?q=water", "/map", "/feed.atom"),

@@ -41,6 +41,7 @@ MODULES: Final = {
     "plugins": "plugins",
     "serve": "serving",
     "settings": "settings",
+    "subscriptions": "subscriptions",
     "verify": "verify",
     "webhooks": "webhooks",
     "worker": "worker",

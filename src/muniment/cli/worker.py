@@ -36,6 +36,12 @@ def worker(threads: int, drain: int) -> None:
     migrated()
     from muniment.jobs.worker import Worker
 
+    if settings.on_postgresql:
+        from muniment.jobs import handlers
+        from muniment.searches import digests
+
+        handlers.unregister(digests.KIND)  # it reads the copy of the published documents, which servers have
+
     # A handler that sets an Event deadlocks, or is heard too late, if the signal comes as the wait for it begins.
     heard, wake = socket.socketpair()
     wake.setblocking(False)  # noqa: FBT003 - the socket's own signature

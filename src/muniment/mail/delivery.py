@@ -54,6 +54,8 @@ log = logging.getLogger(__name__)
 
 echo: Callable[[str], object] | None = None
 """Called with each message written to the folder; a demo prints it."""
+outcomes: Final[dict[str, Callable[[str, bool], None]]] = {}
+"""By kind of message: called with each recipient, and whether the server took the message or refused it for good."""
 
 
 def folder() -> Path:
@@ -77,13 +79,14 @@ def deliver(run: JobRun) -> None:
         raise Abandoned("the secret key under which the message was stored is missing") from None
     url = config.current().mail_url
     if url:
-        _send(url, [sanitize_address(each, "utf-8") for each in run.payload["to"]], content)
+        _send(url, run.payload, content)
     else:
         _write(content)
     _end(run, SENT)
 
 
-def _send(url: str, recipients: list[str], content: bytes) -> None:
+def _send(url: str, payload: JSONObject, content: bytes) -> None:
+    recipients = [sanitize_address(each, "utf-8") for each in payload["to"]]
     server = _server(url)
     is_accepted = threading.Event()
 
@@ -97,8 +100,10 @@ def _send(url: str, recipients: list[str], content: bytes) -> None:
     try:
         _in_time(server, send)
     except smtplib.SMTPRecipientsRefused as error:
-        code = max(code for code, _ in error.recipients.values())
-        raise _refused(code) from None
+        refusal = _refused(max(code for code, _ in error.recipients.values()))
+        if isinstance(refusal, Abandoned):
+            _tell(payload, is_accepted=False)
+        raise refusal from None
     except smtplib.SMTPDataError as error:
         raise _refused(error.smtp_code) from None
     except (OSError, smtplib.SMTPException) as error:
@@ -189,7 +194,17 @@ def empty_folder(*, at: datetime | None = None) -> int:
 def _end(run: JobRun, state: str) -> None:
     with transaction.atomic():
         run.finish({"state": state})
+        if state == SENT:
+            _tell(run.payload, is_accepted=True)
         _wipe(run.id, run.payload)
+
+
+def _tell(payload: JSONObject, *, is_accepted: bool) -> None:
+    """Report the outcome of a message to the feature that sent it."""
+    tell = outcomes.get(payload["kind"])
+    if tell is not None:
+        for address in payload["to"]:
+            tell(address, is_accepted)
 
 
 def _wipe(job_id: str, payload: JSONObject, *_: Any) -> None:

@@ -5,7 +5,7 @@ A message is stored encrypted, because it may carry a code or a link, and is del
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from email.utils import formataddr, make_msgid
 from typing import Final
@@ -39,20 +39,35 @@ LASTS: Final = timedelta(hours=24)
 """The time that delivery is tried; less for a message with a code or link that expires earlier."""
 
 
-def send(to: str, subject: str, text: str, *, kind: str = NOTICE, expires_at: datetime | None = None) -> None:
+def send(
+    to: str,
+    subject: str,
+    text: str,
+    *,
+    kind: str = NOTICE,
+    expires_at: datetime | None = None,
+    headers: Mapping[str, str] | None = None,
+    priority: int = 0,
+) -> None:
     """
     Send a message, in the caller's transaction if there is one: it is sent if and only if that commits.
 
     Args:
         kind: what it is about, for metrics and the back office.
         expires_at: when its code or link expires; it is not delivered later.
+        headers: further headers of the message.
+        priority: messages with a lower one are delivered first.
     """
     line = " ".join(subject.split())  # it contains names that users chose, and a header is one line
-    message = EmailMultiAlternatives(f"[{applied.registry_name()}] {line}", text, None, [to])
-    send_message(message, kind=kind, expires_at=expires_at)
+    message = EmailMultiAlternatives(
+        f"[{applied.registry_name()}] {line}", text, None, [to], headers=dict(headers or {})
+    )
+    send_message(message, kind=kind, expires_at=expires_at, priority=priority)
 
 
-def send_message(message: EmailMessage, *, kind: str = NOTICE, expires_at: datetime | None = None) -> None:
+def send_message(
+    message: EmailMessage, *, kind: str = NOTICE, expires_at: datetime | None = None, priority: int = 0
+) -> None:
     """Send *message* like :func:`send`, as text and HTML."""
     message.to = [address for address in message.to if not address.endswith(NO_MAIL)]
     if not message.to:
@@ -72,7 +87,7 @@ def send_message(message: EmailMessage, *, kind: str = NOTICE, expires_at: datet
         "expiresAt": timestamp(min(expires_at or latest, latest)),
         "sealed": seal(message.message().as_bytes(), PURPOSE),
     }
-    enqueue(KIND, payload, group=KIND)
+    enqueue(KIND, payload, group=KIND, priority=priority)
 
 
 def forget(address: str) -> None:

@@ -1,1 +1,1 @@
-"""Saved searches: the queries of lists that an account has named."""
+"""Searches: those that accounts have named, and mail to anyone who confirmed it about listings and searches."""

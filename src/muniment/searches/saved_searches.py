@@ -8,7 +8,7 @@ from django.db import transaction
 
 from muniment.accounts.models import Account
 from muniment.accounts.operations import account_of
-from muniment.accounts.personal_data import ArchiveEntry, Part
+from muniment.accounts.personal_data import ArchiveEntry
 from muniment.kernel.actor import Actor
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, LimitReached, NotFound
@@ -107,7 +107,8 @@ def _name(name: str) -> str:
     return label
 
 
-def _export_searches(account: Account) -> Iterator[ArchiveEntry]:
+def export_searches(account: Account) -> Iterator[ArchiveEntry]:
+    """Yield the saved searches of an account."""
     mine = SavedSearch.objects.filter(account=account).order_by("pk")
     searches = [
         {"name": search.name, "list": search.list, "query": search.query, "savedAt": timestamp(search.saved_at)}
@@ -116,8 +117,5 @@ def _export_searches(account: Account) -> Iterator[ArchiveEntry]:
     yield ArchiveEntry("saved-searches.json", searches)
 
 
-def _delete_searches(account: Account) -> None:
+def delete_searches(account: Account) -> None:
     SavedSearch.objects.filter(account=account).delete()
-
-
-PART = Part(name="searches", export=_export_searches, delete=_delete_searches)

@@ -667,6 +667,27 @@ class Reader(PublishedFile):
         condition = "WHERE kind = ? AND key = ? ORDER BY sequence DESC LIMIT ?"
         return change_rows(self._connection(), condition, kind, key, limit)
 
+    def changed_since(self, kind: str, after: int, most: int) -> dict[str, bool]:
+        """
+        Return the keys of the documents of a kind with changes after number *after*, the latest first.
+
+        Args:
+            most: the number of changes that are looked at, the latest ones.
+
+        Returns:
+            Of each, whether it was published by one of these changes.
+        """
+        note((kind, "*"))
+        latest_changes = (
+            "SELECT key, change, sequence FROM published_change WHERE sequence > ? AND kind = ?"
+            " ORDER BY sequence DESC LIMIT ?"
+        )
+        rows = self._connection().execute(
+            f"SELECT key, max(change = 'published') FROM ({latest_changes}) GROUP BY key ORDER BY max(sequence) DESC",
+            (after, kind, most),
+        )
+        return {key: bool(is_new) for key, is_new in rows}
+
     def keys(self, kind: str, prefix: str, limit: int, *, skip: int = 0) -> list[str]:
         """Return at most *limit* keys that start with *prefix*, in order, after the first *skip*."""
         note((kind, "*"))

@@ -33,7 +33,7 @@ from muniment.web.views.manage import (
     tokens,
 )
 from muniment.web.views.operate.addresses import OPERATE
-from muniment.web.views.public import claims, domain, site_pages, uploads
+from muniment.web.views.public import claims, domain, site_pages, updates, uploads
 from muniment.web.views.review import decisions, frameworks, inbox, people, replies, specifications
 from muniment.web.views.setting_up import first_account, invitations
 from muniment.web.wording import visitor_language
@@ -57,6 +57,12 @@ urlpatterns = [
     path("companies/<str:slug>/suggest", claims.suggest_edit),
     path("companies/<str:slug>/domain", domain.domain),
     path("people/<str:slug>/claim", claims.claim_person),
+    path("updates", updates.home),
+    path("updates/new", updates.new),
+    path("updates/sent", updates.sent),
+    path("updates/confirm/<str:token>", updates.confirm),
+    path("updates/end/<str:token>", updates.end),
+    path("updates/mine/<str:token>", updates.mine),
     path("manage", companies.home, name="manage"),
     path("manage/profile", profile.profile, name="profile"),
     path("manage/profile/picture", profile.portrait),

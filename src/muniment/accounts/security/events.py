@@ -77,6 +77,7 @@ class Event(StrEnum):
     JOB_RETRIED = "job_retried"
     JOB_DROPPED = "job_dropped"
     TEST_MESSAGE_SENT = "test_message_sent"
+    SUBSCRIPTIONS_ENDED = "subscriptions_ended"
     SETUP_LINK_CREATED = "setup_link_created"
     PERSON_INVITED = "person_invited"
     INVITATION_REVOKED = "invitation_revoked"
@@ -217,6 +218,7 @@ MEANINGS: Final[dict[Event, Meaning]] = {
     Event.JOB_RETRIED: Meaning(gettext_lazy("Job retried"), is_audited=True),
     Event.TEST_MESSAGE_SENT: Meaning(gettext_lazy("Test message sent"), is_audited=True),
     Event.JOB_DROPPED: Meaning(gettext_lazy("Job canceled"), is_audited=True),
+    Event.SUBSCRIPTIONS_ENDED: Meaning(gettext_lazy("Email subscriptions ended"), is_audited=True),
     Event.SETUP_LINK_CREATED: Meaning(gettext_lazy("Set-up link created"), is_audited=True),
     Event.PERSON_INVITED: Meaning(gettext_lazy("Person invited"), is_audited=True),
     Event.INVITATION_REVOKED: Meaning(gettext_lazy("Invitation revoked"), is_audited=True),

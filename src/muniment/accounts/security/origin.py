@@ -16,7 +16,7 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 
 from muniment.accounts.security.models import MAX_AGENT_CHARACTERS
-from muniment.kernel.http.addresses import site_key
+from muniment.kernel.http.addresses import rate_key, site_key
 from muniment.kernel.http.representations import digest
 from muniment.kernel.ids import now
 from muniment.kernel.texts import printable
@@ -85,10 +85,26 @@ def take_share(kind: str, *, in_all: int, least: int, hours: int) -> bool:
     site = site_key(current().address)
     if site is None:
         return True
-    most = max(least, in_all // SITE_PART // hours)
-    key = f"share:{kind}:{digest(site.encode())}:{now():%Y%m%d%H}"
+    return take(f"share:{kind}", site, max(least, in_all // SITE_PART // hours))
+
+
+def take_of_client(kind: str, most: int) -> bool:
+    """Count one more *kind* for the client of the current request; return False above *most* in an hour."""
+    return take(kind, rate_key(current().address), most)
+
+
+def take(kind: str, whose: str, most: int, *, days: bool = False) -> bool:
+    """
+    Count one more *kind* in all processes together; return False above *most* in an hour of the clock.
+
+    Args:
+        whose: of whom they are counted; it is stored as a digest.
+        days: they are counted by the day.
+    """
+    period = f"{now():%Y%m%d}" if days else f"{now():%Y%m%d%H}"
+    key = f"{kind}:{digest(whose.encode())}:{period}"
     # A refused flood only reads: it does not write to the database.
     if cache.get(key, 0) >= most:
         return False
-    cache.add(key, 0, timeout=3_700)
+    cache.add(key, 0, timeout=90_000 if days else 3_700)
     return cache.incr(key) <= most

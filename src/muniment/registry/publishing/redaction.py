@@ -5,6 +5,7 @@ Followers must learn of an erasure, so the last entry keeps the slug for 30 days
 once. An entry under that id tells replicas and export files that something was erased.
 """
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -22,9 +23,12 @@ KEPT_FOR: Final = timedelta(days=30)
 SPARSE_BYTES: Final = 1 << 20
 SPARSE_PART: Final = 5
 """A file is rewritten when one part of so many is free: it costs little for what it gives."""
+also_forget: Final[list[Callable[[str, str], None]]] = []
+"""Called with the kind and the slug of what is redacted; features above this one add what forgets it with them."""
 _TABLES: Final = (
     *("registry_person", "registry_position", "registry_historyentry", "registry_petition", "registry_picture"),
     *("registry_givenslug", "published_document", "published_change", "published_chain", "webhooks_delivery"),
+    *("searches_subscription",),
 )
 
 
@@ -57,6 +61,8 @@ def redact_feed(kind: str, slug: str, *, is_followed: bool = True) -> None:
         )
     _replace([(replacement, sequence) for sequence, *_ in entries])
     events.forget(f"{kind}:{slug}")
+    for forget in also_forget:
+        forget(kind, slug)
     if is_followed:
         record_unlisted(kind, replacement)
 

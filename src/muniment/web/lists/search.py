@@ -8,7 +8,7 @@ is shown last, under the label of its field.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, cast
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -22,6 +22,7 @@ from muniment.languages.translated import translated
 from muniment.schema.filters import Criterion, Listing, ReversedRange
 from muniment.schema.kinds import Boolean, Country
 from muniment.schema.objects import Schema
+from muniment.searches.news import WantedSearch
 from muniment.store.queries import ListQuery
 from muniment.web.requests.pages import Words
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page
@@ -468,6 +469,12 @@ def orders_of(search: Search) -> list[Order]:
 def title_of(search: Search) -> str:
     """Return what the search is for, in a line."""
     return ", ".join(chip.text for chip in chips_of(search)) or str(search.of.label)
+
+
+def wanted_search(name: str, query: str) -> WantedSearch:
+    """Return a search by the query string of its page; raise BadRequest if that is invalid."""
+    search = Search.read(registry_list(cast("ListName", name)), QueryDict(query)).filters
+    return WantedSearch(search.address().partition("?")[2], title_of(search), list_query(search))
 
 
 def feed_address(search: Search) -> str:

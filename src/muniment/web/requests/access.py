@@ -29,6 +29,11 @@ View = Callable[..., HttpResponse]
 AUTHOR = BROWSER_COOKIE
 
 
+def is_from_this_site(request: HttpRequest) -> bool:
+    """Return whether a form without a token is not another site's, as browsers say."""
+    return request.headers.get("Sec-Fetch-Site", "same-origin") in {"same-origin", "none"}
+
+
 def account_of(request: HttpRequest) -> Account:
     """
     Return the signed-in account.

@@ -42,6 +42,8 @@ KINDS: Final = {
     "registry.tombstones_due": gettext_lazy("Replace old marks of erased people"),
     "registry.upgraded": gettext_lazy("Publish again after an upgrade"),
     "scrub.due": gettext_lazy("Look for damaged data"),
+    "searches.requests_ended": gettext_lazy("Delete requests for updates that were not confirmed"),
+    "searches.updates_due": gettext_lazy("Send updates of listings and searches"),
     "webhooks.due": gettext_lazy("Send events to webhooks"),
     "webhooks.grown_old": gettext_lazy("Delete old events of webhooks"),
 }
@@ -57,6 +59,8 @@ MESSAGES: Final = {
     "security_event": gettext_lazy("Security notice"),
     "step_up_code": gettext_lazy("Code to confirm an identity"),
     "test": gettext_lazy("Test message"),
+    "updates": gettext_lazy("Updates of a listing or search"),
+    "updates_request": gettext_lazy("Confirmation of updates"),
     "unknown_account": gettext_lazy("No account with this address"),
 }
 

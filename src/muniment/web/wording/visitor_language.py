@@ -12,6 +12,7 @@ from muniment.accounts.models import Account
 from muniment.kernel.problems import MethodNotAllowed
 from muniment.languages.offered import COOKIE, chosen, offered
 from muniment.languages.speaking import speaking
+from muniment.web.requests.access import is_from_this_site
 from muniment.web.requests.page_cache import name_language
 
 YEAR_S: Final = 365 * 24 * 3600
@@ -50,7 +51,7 @@ def choose(request: HttpRequest) -> HttpResponse:
         raise MethodNotAllowed(str(request.method), "POST")
     response = HttpResponseRedirect(_back(request), status=303)
     code = request.POST.get("to", "")
-    if code in offered() and request.headers.get("Sec-Fetch-Site", "same-origin") in {"same-origin", "none"}:
+    if code in offered() and is_from_this_site(request):
         response.set_cookie(COOKIE, code, max_age=YEAR_S, secure=settings.IS_HTTPS, httponly=True, samesite="Lax")
         if isinstance(request.user, Account):
             request.user.remember_language(code)

@@ -19,6 +19,7 @@ from muniment.web.views.operate import (
     overview,
     queries,
     registry_settings,
+    subscriptions,
 )
 from muniment.web.views.setting_up import invitations, steps
 
@@ -41,6 +42,8 @@ OPERATE: Final = [
     path("operate/listings", listings.listings),
     path("operate/listings/several", listings.several),
     path("operate/credits", credits_page.credit_lists),
+    path("operate/subscriptions", subscriptions.home),
+    path("operate/subscriptions/end", subscriptions.end),
     path("operate/jobs", jobs.jobs),
     re_path(r"^operate/jobs/(?P<job_id>[0-9a-z]{26})/(?P<action>retry|cancel)$", jobs.act),
     path("operate/mail", jobs.mail),

@@ -39,6 +39,7 @@ ENTRIES: Final = (
     Entry("registry", gettext_lazy("Registry settings"), "/operate/registry", _REGISTRY),
     Entry("accounts", gettext_lazy("Accounts"), "/operate/accounts", _PEOPLE),
     Entry("credits", gettext_lazy("Credits"), "/operate/credits", _PEOPLE),
+    Entry("subscriptions", gettext_lazy("Email subscriptions"), "/operate/subscriptions", _PEOPLE),
     Entry("audit", gettext_lazy("Audit log"), "/operate/audit", _PEOPLE),
     Entry("jobs", gettext_lazy("Jobs"), "/operate/jobs", _WORK),
     Entry("mail", gettext_lazy("Mail"), "/operate/mail", _WORK),

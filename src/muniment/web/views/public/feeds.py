@@ -24,7 +24,7 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 @published(speaks=False)
 def robots(request: HttpRequest) -> HttpResponse:
-    private = ("/manage", "/review", "/operate", "/accounts", "/oauth")
+    private = ("/manage", "/review", "/operate", "/accounts", "/oauth", "/updates")
     combined = "/*?*&"  # filters can be combined without end
     lines = ("User-agent: *", *(f"Disallow: {path}" for path in (*private, combined, "/data/query?")))
     return HttpResponse(

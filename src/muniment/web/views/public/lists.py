@@ -53,6 +53,7 @@ from muniment.web.presenters.company import treasury_label
 from muniment.web.presenters.marks import mark_html, pill_html
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import kept_part, published, reader
+from muniment.web.views.public import updates
 from muniment.web.wording.guidance import guidance
 from muniment.web.wording.labels import label
 from muniment.web.wording.places import month_or_text
@@ -343,6 +344,7 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "csv_address": csv_address(search) if found.total else "",
         "csv_most": number(MAX_ROWS) if found.total > MAX_ROWS else "",
         "save_address": save_address(search),
+        "updates": updates.offered_for_search(search),
     }
     return TemplateResponse(request, f"registry/{name}.html", context)
 

@@ -34,6 +34,7 @@ from muniment.web.presenters.company import (
 from muniment.web.presenters.frameworks import frameworks_of
 from muniment.web.presenters.plugin_sections import plugged_sections
 from muniment.web.requests.page_cache import once_if, published, reader
+from muniment.web.views.public import updates
 from muniment.web.views.public.company_lists import changes_of, parts_of, slugs_of
 from muniment.web.views.public.documents import bundle_of, document
 from muniment.web.wording.labels import labelled
@@ -111,6 +112,7 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
     context = {
         "room": "companies",
         "has_claims": True,
+        "updates": updates.offered_for("company", facts["id"]),
         "home": home,
         "suggest_address": f"{home}/suggest",
         "crumbs": [(gettext("Companies"), "/companies"), (facts["name"], "")],
@@ -195,6 +197,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "room": "people",
         "has_claims": True,
+        "updates": updates.offered_for("person", facts["slug"]),
         "home": home,
         "crumbs": [(gettext("People"), "/people"), (facts["name"], "")],
         "person": {"picture": None, **facts},
