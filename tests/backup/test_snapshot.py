@@ -93,7 +93,7 @@ def test_a_backup_restores_to_the_same_rows_answers_and_blobs_under_a_new_epoch(
     assert instances.counted() == before
     assert publisher.identity().feed_id != feed.feed_id, "readers and cursors notice"
     assert publisher.identity()._replace(feed_id=feed.feed_id) == feed, "the chain continues"
-    assert publisher.chain_faults() == []
+    assert publisher.log_faults() == []
     assert prove_ledger() == []
     assert cleanup.examine().missing == []
     after = Company.objects.create(slug="the-next", name="The Next")

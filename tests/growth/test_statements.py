@@ -55,6 +55,7 @@ KNOWN = {
     "MATCH ? LIMIT ?": "a search counts matches up to the limit of a wide one",
     'COUNT("registry_company"."id") FILTER': "the operators' overview counts what listings lack, in one reading",
     "SELECT count(*) FROM published_document WHERE kind = ? AND treasury_minor": "treasuries are counted in an index",
+    "UPDATE published_log": "what the full-text index writes before it is counted to it",
     "UPDATE published_meta": "what the full-text index writes at a commit is counted to the last statement",
 }
 """Statements whose work grows with rows that they do not answer: parts of their texts, and why they may."""

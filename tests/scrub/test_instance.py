@@ -16,7 +16,7 @@ from muniment.scrub.progress import Progress
 pytestmark = pytest.mark.django_db(transaction=True)
 
 NAMES = [
-    *("database pages", "references", "published documents", "change feed", "pictures", "credit ledger"),
+    *("database pages", "references", "published documents", "public log", "pictures", "credit ledger"),
     "document files",
 ]
 RUN = SimpleNamespace(check=lambda: None)

@@ -14,7 +14,7 @@ from make.published import AT, company, framework, person
 from make.queries import companies_by
 from muniment.config import Config
 from muniment.server.process.server_process import Process
-from muniment.store import chain, postgres_feed
+from muniment.store import chain, postgres_feed, public_log
 from muniment.store import replica as replica_module
 from muniment.store.published import FeedAheadError, FeedDivergedError, put_stamp
 from muniment.store.published_document import PublishedEntry
@@ -209,7 +209,10 @@ class Dump:
     """The feed as it is now, to be restored over a later one."""
 
     PREFIX = "dump_"
-    TABLES = ("published_edition", "published_document", "published_change", "published_chain")
+    TABLES = (
+        *("published_edition", "published_document", "published_change", "published_chain"),
+        *("published_log", "published_leaf", "published_tile"),
+    )
 
     def __init__(self, feed):
         self.feed = feed
@@ -327,7 +330,8 @@ def test_documents_that_were_rendered_again_without_an_entry_are_copied_again(so
     with source.connection.transaction():
         changed = company(1, name="Rendered again")
         source.connection.execute("UPDATE published_document SET document = %s", (msgspec.msgpack.encode(changed),))
-        chain.begin(source.connection, postgres_feed.head(source.connection).edition)
+        edition = postgres_feed.head(source.connection).edition
+        chain.begin(source.connection, edition, public_log.continue_log(source.connection, edition))
     assert follower.catch_up() is True
     reader.refresh()
     assert b"Rendered again" in reader.document("company", "company-1").body

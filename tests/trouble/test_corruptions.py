@@ -136,7 +136,7 @@ CASES = [
         DOCUMENTS,
         REPORTED,
     ),
-    Case("the change feed is edited", sql("UPDATE published_change SET key = 'evil'"), "change feed", REPORTED),
+    Case("the change feed is edited", sql("UPDATE published_change SET key = 'evil'"), "public log", REPORTED),
     Case("an orphan row", sql("UPDATE documents_document SET company_id = 999999"), "references", REPORTED),
     Case(
         "the ledger is edited", sql("UPDATE credits_ledgeraccount SET posted = posted + 7"), "credit ledger", REPORTED

@@ -253,8 +253,7 @@ class _Loading:
         self._tell("publishing")
         publisher.publish_all(at=self.loaded.header.edition_at)
         is_same = not self.loaded.erased and published_tally(HERE).count() == manifest.published
-        if not is_same:
-            publisher.begin_chain()
+        publisher.continue_log(is_same=is_same)
         self._note(manifest, is_same=is_same)
         self._keep_keys()
 

@@ -19,6 +19,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Field, Model
 
 from muniment.backup.container import Tally
+from muniment.store import public_log
 
 Migrations = Collection[tuple[str, str]]
 
@@ -38,6 +39,7 @@ IN_EVERY_INSTANCE: Final = frozenset(
             "accounts_secretkey",
             "accounts_databaseform",
             "published_chain",
+            "published_log",
         ),
     }
 )
@@ -96,6 +98,33 @@ _CHAIN_TABLE: Final = Table(
     "sequence",
     {"sequence": "BigIntegerField", **dict.fromkeys(("chain", "leaf", "salt", "digest"), "BinaryField")},
 )
+_LOG_TABLES: Final = (
+    Table(
+        public_log.STATE_TABLE,
+        "id",
+        {
+            "id": "SmallIntegerField",
+            **dict.fromkeys(("name", "origin", "begun_at"), "TextField"),
+            **dict.fromkeys(("sequence", "size"), "BigIntegerField"),
+            "frontier": "BinaryField",
+            "former_origin": "TextField",
+            "former_size": "BigIntegerField",
+            "former_root": "BinaryField",
+        },
+    ),
+    Table(
+        public_log.LEAF_TABLE,
+        "number",
+        {
+            **dict.fromkeys(("number", "sequence"), "BigIntegerField"),
+            "kind": "SmallIntegerField",
+            "key": "TextField",
+            "change": "SmallIntegerField",
+            **dict.fromkeys(("leaf", "salt", "digest"), "BinaryField"),
+        },
+    ),
+    Table(public_log.TILE_TABLE, "place", {"place": "BigIntegerField", "hash": "BinaryField"}),
+)
 
 
 @lru_cache(maxsize=1)
@@ -114,14 +143,15 @@ def unknown(migrations: Migrations) -> list[str]:
 
 @lru_cache(maxsize=4)
 def tables(migrations: frozenset[tuple[str, str]]) -> dict[str, Table]:
-    """Return every table of a database with *migrations*, and the change feed; raise TypeError for unknown types."""
+    """Return every table of a database with *migrations*, the feed and the log; raise TypeError for unknown types."""
     state = loader().project_state(list(migrations))
     found = [
         _table(model)
         for model in state.apps.get_models(include_auto_created=True)
         if model._meta.managed and not model._meta.proxy  # noqa: SLF001 - documented by Django
     ]
-    return {table.name: table for table in (*found, CHANGES_TABLE, _CHAIN_TABLE) if table.name not in LEFT_OUT}
+    every = (*found, CHANGES_TABLE, _CHAIN_TABLE, *_LOG_TABLES)
+    return {table.name: table for table in every if table.name not in LEFT_OUT}
 
 
 def _table(model: type[Model]) -> Table:

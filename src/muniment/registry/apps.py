@@ -48,7 +48,7 @@ class RegistryConfig(AppConfig):
         kept.register(suppression.SECRET)
         kept.accept_signed("codes that prove a domain", CODE_VALID_FOR)
         checks.register(republishing.CHECK)
-        checks.register(republishing.CHAIN)
+        checks.register(republishing.LOG)
         checks.register(pictures.CHECK)
         register(upgrade.HANDLER)
         register(applying.HANDLER)

@@ -15,7 +15,7 @@ import msgspec
 import psycopg
 
 from muniment.kernel.http.representations import digest
-from muniment.store import chain
+from muniment.store import chain, public_log
 from muniment.store.database.erasure import OF_ERASED
 from muniment.store.published import (
     CHANGES_KEPT,
@@ -41,6 +41,7 @@ _TABLES: Final = (
         at text NOT NULL, fields text)""",
     chain.POSTGRESQL_TABLE,
     STAMP_TABLE,
+    *public_log.POSTGRESQL_TABLES,
 )
 _INSERT: Final = "INSERT INTO published_document VALUES (%s, %s, %s)"
 _decoder = msgspec.msgpack.Decoder(PublishedDocument)
@@ -150,12 +151,12 @@ def mark_epoch(connection: Connection, mark: str) -> None:
 
 def write(connection: Connection, entries: Iterable[PublishedEntry]) -> None:
     last, at = 0, ""
-    new_links = chain.Chain(connection)
+    log = public_log.Log(connection)
     with connection.cursor() as cursor:
         for batch in _batches(entries):
             for each in batch:
-                new_links.add(each)
-            new_links.write()
+                log.add(each)
+            log.write()
             cursor.executemany(
                 f"{_INSERT} ON CONFLICT (kind, key) DO UPDATE SET document = excluded.document",
                 [_row(entry.document) for entry in batch if entry.document is not None],

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from muniment.store import chain
+from muniment.store import chain, public_log
 from muniment.store.published_document import KINDS, PublishedDocument, PublishedEntry
 from muniment.store.search import text_index, vocabulary
 from muniment.store.sqlite.bulk_writes import insert_rows
@@ -106,7 +106,7 @@ def create(connection: sqlite3.Connection, *, epoch: str | None = None) -> None:
     """
     if _exists(connection):
         check(connection)  # first: statements of this version may not fit tables of another
-    for statement in (*_TABLES, STAMP_TABLE):
+    for statement in (*_TABLES, STAMP_TABLE, *public_log.SQLITE_TABLES):
         connection.execute(statement)
     connection.execute(
         "INSERT INTO published_meta VALUES (1, ?, 0, ?, '') ON CONFLICT DO NOTHING",
@@ -216,28 +216,28 @@ def apply(
     is_copy: bool = False,
 ) -> None:
     """
-    Write changes: documents, list items, blocks, facets, search text, totals, feed and chain.
+    Write changes: documents, list items, blocks, facets, search text, totals, feed, public log and chain.
 
     Runs in the caller's transaction. The edition becomes the last sequence number. An entry that is not ``unlisted``
     and has no document goes into the feed only: a later entry brings the document.
 
     Args:
-        is_copy: the file is a node's copy, whose chain comes from the source.
+        is_copy: the file is a node's copy, whose chain comes from the source, and which has no log.
     """
     last, at = 0, ""
-    new_links, documents = chain.Chain(connection), DocumentWriter(connection)
+    log, documents = public_log.Log(connection), DocumentWriter(connection)
     feed: list[_FeedRow] = []
     for group in grouped(entries):
         for entry in group:
             if not is_copy:
-                new_links.add(entry)
+                log.add(entry)
             feed.append(_feed_row(entry))
             last, at = max(last, entry.sequence), max(at, entry.at)
         documents.write(
             [(each.kind, each.key, each.document) for each in group if each.document or each.change == "unlisted"]
         )
     documents.finish(last)
-    new_links.write()
+    log.write()
     insert_rows(connection, "published_change", feed)
     if last:
         connection.execute("UPDATE published_meta SET edition = max(edition, ?), at = max(at, ?)", (last, at))

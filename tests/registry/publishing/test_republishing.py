@@ -15,7 +15,7 @@ from muniment.registry.publishing import publisher, republishing, upgrade
 from muniment.scrub import instance as scrub
 from muniment.scrub.checks import checks
 from muniment.scrub.database_file import NAME, record_unreadable
-from muniment.store import postgres_feed
+from muniment.store import postgres_feed, public_log
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SEARCHES = {
@@ -199,7 +199,7 @@ def test_a_published_document_without_a_source_is_found_and_unlisted_on_request(
 
 
 @pytest.mark.sqlite  # its columns
-def test_an_edited_body_with_a_matching_etag_is_known_by_the_chain(slug):
+def test_an_edited_body_with_a_matching_etag_is_known_by_the_log(slug):
     (body,) = make.bodies().values()
     edited = body.replace(b"Harbour", b"Evil")
     sql("UPDATE published_document SET body = %s, etag = %s", edited, digest(edited))
@@ -210,7 +210,7 @@ def test_an_edited_body_with_a_matching_etag_is_known_by_the_chain(slug):
 
 
 @pytest.mark.postgresql
-def test_an_edited_document_is_known_by_the_chain(slug):
+def test_an_edited_document_is_known_by_the_log(slug):
     (body,) = make.bodies().values()
     on_postgresql(slug, body=body.replace(b"Harbour", b"Evil"))
     (damage,) = look(mend=True)
@@ -218,17 +218,29 @@ def test_an_edited_document_is_known_by_the_chain(slug):
     assert document("company", slug)["company"]["name"] == "Harbour"
 
 
-def test_a_chain_that_does_not_verify_is_found_and_a_rebuild_begins_another(slug):
+def test_a_change_that_is_not_the_one_logged_is_found_and_a_rebuild_begins_another_feed(slug):
     def faults():
-        return [str(damage) for part in republishing.CHAIN.whole() for damage in part.damages]
+        return [str(damage) for part in republishing.LOG.whole() for damage in part.damages]
 
     assert faults() == []
     sql("UPDATE published_change SET key = 'evil'")
     (fault,) = faults()
-    assert "is not the one that was chained" in fault
+    assert "is not the one that was logged" in fault
     assert "run muniment republish --rebuild" in fault
     republishing.republish(rebuild=True)
     assert faults() == []
+
+
+def test_a_log_that_does_not_verify_is_found_and_a_rebuild_begins_another(slug):
+    sql("UPDATE published_leaf SET salt = %s", bytes(16))
+    sql("UPDATE published_log SET origin = 'registry.example/one'")
+    damages = [damage for part in republishing.LOG.whole() for damage in part.damages]
+    assert damages[-1].says == "the log has another root than was logged"
+    republishing.republish(rebuild=True)
+    assert publisher.log_faults() == []
+    begun = public_log.state(connection.connection)
+    assert begun.former.origin == "registry.example/one"
+    assert begun.origin == f"registry.example/{begun.name}"
 
 
 @pytest.mark.postgresql

@@ -22,7 +22,7 @@ VARIES = {
     "django_migrations": {"id", "applied"},
     "django_content_type": {"id"},
     "auth_permission": {"id", "content_type_id"},
-    "published_chain": {"chain"},
+    "published_log": {"name", "begun_at"},
     "published_meta": {"epoch"},
     "published_edition": {"epoch"},
 }

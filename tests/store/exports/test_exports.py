@@ -344,7 +344,7 @@ def test_files_of_a_history_that_the_feed_no_longer_has_are_made_again(publisher
     assert made.make() is True
     assert {file.chain for file in made.files()} == {reader.chain_after(reader.edition)}
     assert made.make() is False
-    chain.begin(publisher.connection, reader.edition)  # another history under the same number
+    chain.begin(publisher.connection, reader.edition, bytes(32))  # another history under the same number
     assert (made.files(), made.find("companies-latest.csv.gz")) == ([], None)
     assert made.make() is True
     assert {file.edition for file in made.files()} == {reader.edition}

@@ -38,7 +38,7 @@ from muniment.registry.models import Framework, Position, State
 from muniment.registry.publishing import documents
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
 from muniment.registry.publishing.rendering import CompanyView
-from muniment.store import chain
+from muniment.store import chain, public_log
 from muniment.store.database.migrations import migration_lock
 from muniment.store.database.snapshots import snapshot
 from muniment.store.published import SchemaMismatch, last_stamp, mark_in, put_stamp
@@ -46,6 +46,7 @@ from muniment.store.published_document import PublishedDocument, PublishedEntry
 
 LONGEST_OPERATION: Final = timedelta(hours=1)
 """Rows dated within this time were dated by this clock, for a change that is being published."""
+MAX_FAULTS: Final = 100
 published = Signal()
 """Sent with ``edition`` after each commit that published."""
 
@@ -133,13 +134,16 @@ def _feed(using: str = "default") -> tuple[Any, Any]:
 
 
 def create_tables(using: str = "default") -> None:
-    """Create the tables of published documents, and begin the chain of their changes if it has not begun."""
+    """Create the tables of published documents, and begin their log and chain if they have not begun."""
     store, raw = _feed(using)
     with suppress(SchemaMismatch), transaction.atomic(using):  # renewed once all migrations are applied
         store.create(raw)
-        if chain.latest(raw) is None:
+        if chain.latest(raw) is None or public_log.state(raw) is None:
             store.lock(raw)
-            chain.begin(raw, store.head(raw)[0])
+            edition = store.head(raw)[0]
+            root = public_log.continue_log(raw, edition)
+            if chain.latest(raw) is None:  # otherwise it is that of a former version, and goes on from there
+                chain.begin(raw, edition, root)
 
 
 def head(using: str = "default") -> tuple[int, str, str]:
@@ -162,10 +166,11 @@ def etags(using: str = "default") -> Iterator[tuple[str, str, str]]:
     return rows_with_etag
 
 
-def chain_faults(using: str = "default") -> list[str]:
-    """Return what is wrong with the chain of the change feed; nothing if it verifies. Call it in a transaction."""
+def log_faults(using: str = "default") -> list[str]:
+    """Return what is wrong with the public log and the chain; nothing if they verify."""
     _, raw = _feed(using)
-    return list(chain.faults(raw))
+    with snapshot(using):
+        return list(islice(public_log.faults(raw), MAX_FAULTS))
 
 
 def state_digest(using: str = "default") -> str:
@@ -199,7 +204,7 @@ def publish_all(*, at: str, told: Callable[[int], object] = lambda _: None) -> N
     Publish every public document after :func:`clear`, without feed entries; *at*: their last change on the wire.
 
     All get a new stamp, because what was served before is not known.
-    Call :func:`begin_chain` afterwards, unless the documents are those of the chain. *told* gets the progress.
+    Call :func:`continue_log` afterwards. *told* gets the progress.
     """
     store, raw = _feed()
     with connection.wrap_database_errors:
@@ -209,12 +214,27 @@ def publish_all(*, at: str, told: Callable[[int], object] = lambda _: None) -> N
         put_stamp(raw, store.head(raw)[0], stamp)
 
 
-def begin_chain() -> None:
-    """Begin the chain again, in the caller's transaction: documents have changed without an entry in the feed."""
+def continue_log(*, is_same: bool = False) -> None:
+    """
+    Continue the log by the documents that have changed without an entry in the feed, in the caller's transaction.
+
+    Args:
+        is_same: whether followers have these documents too, so that the chain continues; otherwise it begins again.
+    """
     store, raw = _feed()
     with connection.wrap_database_errors:
         store.lock(raw)
-        chain.begin(raw, store.head(raw)[0])
+        edition = store.head(raw)[0]
+        root = public_log.continue_log(raw, edition)
+        if not is_same:
+            chain.begin(raw, edition, root)
+
+
+def forget_in_log(kind: str, key: str) -> None:
+    """Remove what could confirm a guess at a document from the log, in the caller's transaction."""
+    _, raw = _feed()
+    with connection.wrap_database_errors:
+        public_log.erase(raw, kind, key)
 
 
 def renew_identity() -> str:
@@ -249,10 +269,15 @@ def rebuild() -> None:
     """
     Render all published documents again in one transaction, as the next edition of a new feed.
 
-    Readers see the former documents until it commits; writers wait. Replicas and followers start over.
+    Readers see the former documents until it commits; writers wait. Replicas and followers start over. A log that does
+    not verify begins again, as one that names the former.
     """
+    _, raw = _feed()
     with migration_lock(), transaction.atomic():
+        lock()
         edition, epoch, _ = head()
+        if public_log.is_damaged(raw):
+            public_log.begin_again(raw)
         render_again(edition=edition + 1, mark=mark_in(epoch))  # a new number: the exports are made again too
         transaction.on_commit(lambda: published.send(None, edition=edition + 1))
 
@@ -264,7 +289,7 @@ def render_again(*, edition: int, mark: str, told: Callable[[int], object] = lam
     clear(edition=edition)
     store.mark_epoch(raw, mark)
     publish_all(at=_moment_after(last), told=told)
-    begin_chain()
+    continue_log()
 
 
 def is_outdated() -> bool:

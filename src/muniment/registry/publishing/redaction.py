@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from muniment.kernel.ids import new_id, now
 from muniment.registry.fields import rows
 from muniment.registry.models import FeedTombstone
-from muniment.registry.publishing.publisher import record_unlisted
+from muniment.registry.publishing.publisher import forget_in_log, record_unlisted
 from muniment.store.database.erasure import ERASED, PURGE_INDEX, compact
 from muniment.store.sqlite.base import write_lock_of
 from muniment.webhooks import events
@@ -27,8 +27,8 @@ also_forget: Final[list[Callable[[str, str], None]]] = []
 """Called with the kind and the slug of what is redacted; features above this one add what forgets it with them."""
 _TABLES: Final = (
     *("registry_person", "registry_position", "registry_historyentry", "registry_petition", "registry_picture"),
-    *("registry_givenslug", "published_document", "published_change", "published_chain", "webhooks_delivery"),
-    *("searches_subscription",),
+    *("registry_givenslug", "published_document", "published_change", "published_chain", "published_leaf"),
+    *("webhooks_delivery", "searches_subscription"),
 )
 
 
@@ -42,6 +42,8 @@ def overwrite_deleted() -> None:
 def redact_feed(kind: str, slug: str, *, is_followed: bool = True) -> None:
     """
     Replace *slug* in the change feed by a random id, in the caller's transaction, after its document was unlisted.
+
+    The log keeps the leaves, and nothing that tells what they are of.
 
     Args:
         is_followed: keep the last entry for 30 days; otherwise followers start over anyway.
@@ -60,6 +62,7 @@ def redact_feed(kind: str, slug: str, *, is_followed: bool = True) -> None:
             sequence=entries.pop()[0], replacement=replacement, due_at=min(at, now()) + KEPT_FOR
         )
     _replace([(replacement, sequence) for sequence, *_ in entries])
+    forget_in_log(kind, slug)
     events.forget(f"{kind}:{slug}")
     for forget in also_forget:
         forget(kind, slug)
@@ -88,7 +91,7 @@ def replace_due_tombstones(*, at: datetime | None = None) -> int:
 def _replace(pairs: list[tuple[str, int]]) -> None:
     with connection.cursor() as cursor:
         cursor.executemany("UPDATE published_change SET key = %s WHERE sequence = %s", pairs)
-        # What could confirm a guess at the person; the leaf stays, and with it the chain.
+        # What versions before the log kept here, and what could confirm a guess at the person.
         numbers = [(sequence,) for _, sequence in pairs]
         cursor.executemany("UPDATE published_chain SET salt = NULL, digest = NULL WHERE sequence = %s", numbers)
     purge_search_index()

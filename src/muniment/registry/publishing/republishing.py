@@ -20,6 +20,7 @@ from muniment.registry.publishing import publisher
 from muniment.registry.publishing.documents import TABLES, render
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
 from muniment.scrub.instance import record_met
+from muniment.store import public_log
 from muniment.store.chain import body_digest
 from muniment.store.database.snapshots import snapshot
 from muniment.store.published_document import KINDS, PublishedDocument
@@ -33,7 +34,8 @@ MOST_TO_REBUILD: Final = 50_000
 _STRAYS: Final = "strays"
 _AGAIN: Final = "run muniment republish"
 _NEW_FEED: Final = (
-    f"{RESTORE}; or run muniment republish --rebuild, which begins a new feed, so that its followers start over"
+    f"{RESTORE}; or run muniment republish --rebuild, which begins a new feed, so that its followers start over,"
+    " and another log if this one does not verify"
 )
 _REPLACED: Final = "it was published again from its source"
 _UPGRADING: Final = "a job publishes it again within minutes of the last change by the earlier version"
@@ -145,18 +147,14 @@ def _damage(each: Mismatch, *, mend: bool) -> Damage:
 
 
 def _was_edited(each: Mismatch) -> bool:
-    """Return whether the stored body is not the one that the chain of the change feed names."""
+    """Return whether the stored body is not the one that the public log names."""
     if connection.vendor == "sqlite":
         body = published_rows.stored_body(connection.connection, each.kind, each.key)
     else:
         document = published_rows.stored_document(connection.connection, each.kind, each.key)
         body = document.body if document else None
-    statement = (
-        "SELECT l.digest FROM published_chain l JOIN published_change c ON c.sequence = l.sequence"
-        " WHERE c.kind = %s AND c.key = %s AND l.digest IS NOT NULL ORDER BY l.sequence DESC LIMIT 1"
-    )
-    found = rows(statement, [each.kind, each.key])
-    return bool(found) and body is not None and bytes(found[0][0]) != body_digest(body)
+    leaf = public_log.latest_leaf(connection.connection, each.kind, each.key)
+    return leaf is not None and leaf.digest is not None and body is not None and leaf.digest != body_digest(body)
 
 
 def _mended(each: Mismatch) -> bool:
@@ -204,17 +202,18 @@ def count() -> int:
     return sum(model._default_manager.filter(published=True).count() for model in TABLES.values()) + 1  # noqa: SLF001 - Django's public name
 
 
-def _look_at_chain(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001, FBT001 - the signature of a check
-    with snapshot():
-        faults = publisher.chain_faults()
-    damages = [Damage(check=CHAIN.name, subject="the chain", says=says, remedy=_NEW_FEED) for says in faults]
+def _look_at_log(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001, FBT001 - the signature of a check
+    faults = publisher.log_faults()
+    damages = [Damage(check=LOG.name, subject="the log", says=says, remedy=_NEW_FEED) for says in faults]
     return Slice(1, damages, None)
 
 
 CHECK: Final = Check(
     name=NAME, fine="each is what its source says; lists, filters and search agree", count=count, look=_look
 )
-CHAIN: Final = Check(name="change feed", fine="its chain verifies", count=lambda: 1, look=_look_at_chain)
+LOG: Final = Check(
+    name="public log", fine="every leaf verifies, and every document is in it", count=lambda: 1, look=_look_at_log
+)
 
 
 _CHUNK: Final = 200
