@@ -41,6 +41,7 @@ class Founder:
         self.steps += 1
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize("script", [True, False], ids=["with a script", "without"])
 def test_a_founder_lists_an_organization_with_five_people_and_a_cap_table_and_sees_it_published(browser, site, script):
     name, slug = f"Sun Harvest {script}", f"sun-harvest-{str(script).lower()}"
@@ -147,6 +148,7 @@ def test_the_preview_beside_the_form_follows_what_is_typed(browser, site):
     context.close()
 
 
+@pytest.mark.whole(keeps=2)
 @pytest.mark.parametrize("width", [1280, 390, 320])
 def test_preview_check_and_paste_fit_and_are_accessible(browser, site, width):
     context = browser.new_context(base_url=origin(site), viewport={"width": width, "height": 900})

@@ -119,6 +119,7 @@ def test_leaving_the_payment_page_says_that_nothing_was_charged_also_without_jav
     page.context.close()
 
 
+@pytest.mark.whole(keeps=0)
 def test_a_buyer_who_returns_before_the_event_has_the_credits_and_the_event_adds_none(browser, sold):
     product, owner, stripe = sold
     before = balance(owner)

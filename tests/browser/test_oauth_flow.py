@@ -97,6 +97,7 @@ def test_the_official_python_client_goes_the_whole_way_and_renews_by_itself(inst
     secrets |= agent.secrets()
 
 
+@pytest.mark.whole(keeps=0)
 @pytest.mark.requirement("auth.token")
 def test_a_personal_token_by_header_opens_the_tools_in_each_client(instance, secrets, tmp_path):
     product, slug = instance
@@ -203,6 +204,7 @@ def test_an_owners_work_by_agent_takes_five_calls_and_twelve_kilobytes(instance,
     )
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.requirement("auth.oauth")
 @pytest.mark.parametrize("kind", ["client", "sdk"])
 def test_the_typescript_clients_go_the_whole_way_and_renew_by_themselves(instance, page, secrets, kind):
@@ -214,6 +216,7 @@ def test_the_typescript_clients_go_the_whole_way_and_renew_by_themselves(instanc
     assert seen == {"first": slug, "email": EMAIL, "iss": product.url, "method": "none", "renewed": True}
 
 
+@pytest.mark.whole(keeps=0)
 @pytest.mark.requirement("auth.oauth")
 def test_mcp_remote_signs_in_through_the_browser_and_renews_by_itself(instance, page, secrets, tmp_path):
     product, slug = instance
@@ -231,6 +234,7 @@ def test_mcp_remote_signs_in_through_the_browser_and_renews_by_itself(instance, 
     secrets |= dict.fromkeys(spoilt | renewed, "token of mcp-remote")
 
 
+@pytest.mark.whole(keeps=0)
 @pytest.mark.requirement("auth.oauth")
 def test_the_inspector_goes_the_whole_way_and_renews_by_itself(instance, page, secrets, tmp_path):
     """By its command line, which shares its OAuth with its page; it is told that a browser may be opened."""

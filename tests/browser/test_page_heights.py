@@ -92,6 +92,7 @@ def page(browser, site):
     context.close()
 
 
+@pytest.mark.whole(keeps=2)
 @pytest.mark.parametrize(
     "path",
     [

@@ -235,6 +235,7 @@ def test_the_open_box_is_accessible_in_light_and_dark_and_fits_a_small_phone(pag
     assert found["x"] + found["width"] <= 320
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize("path", ["/search?q=tide", "/search", "/search?q=zzyzx"])
 def test_the_search_page_is_accessible_and_fits_a_small_phone(page, path):
     page.goto(path)

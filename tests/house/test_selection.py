@@ -64,6 +64,7 @@ def test_a_run_of_the_suite_keeps_some_cases_and_says_how_many_it_left(suite):
     assert "15 tests were left to `make prove`" in answer
 
 
+@pytest.mark.whole(keeps=2)
 @pytest.mark.parametrize("option", ["--whole", "tests/test_families.py", "-k test", "-m not proof"])
 def test_a_run_that_says_what_it_wants_leaves_nothing(suite, option):
     answer = suite("--collect-only", "-q", *([option] if option.startswith(("--", "tests")) else option.split(" ", 1)))

@@ -533,6 +533,7 @@ def follow(server, call, error, steps_left=MOST_STEPS):
             yield from follow(server, next_call, answer["error"], steps_left - 1)
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize("name", ["public", "owner"])
 def test_what_a_hint_says_succeeds(request, name):
     server = request.getfixturevalue(name)

@@ -46,6 +46,7 @@ def test_rows_that_were_not_touched_are_not_changed(rows, row):
     assert change(rows, [row, {**row, "id": "other"}]) == {}
 
 
+@pytest.mark.whole(keeps=0)
 def test_no_row_of_a_real_registry_is_changed_by_saving_its_page(sample_data):
     pages = 0
     for line in (sample_data / "companies.jsonl").read_bytes().splitlines():

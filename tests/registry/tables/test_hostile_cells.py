@@ -115,6 +115,7 @@ def test_a_separator_in_brackets_parts_nothing() -> None:
     assert split("a, (b, c", ",") == ["a", "(b", "c"]
 
 
+@pytest.mark.whole(keeps=0)
 def test_rows_of_one_name_take_time_in_proportion() -> None:
     """Each is a company, a person or an address of its own: none is compared with all before it."""
 

@@ -77,6 +77,7 @@ SMALL_AND_HEAVY = {
 }
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize("kind", SMALL_AND_HEAVY)
 def test_a_small_file_with_heavy_tables_is_refused_and_the_process_stays_small(tmp_path, kind):
     file = tmp_path / "small"

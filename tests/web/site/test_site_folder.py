@@ -53,6 +53,7 @@ def test_blocks_are_replaced_own_templates_are_included_and_own_files_are_served
         assert again.status == 304
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize(
     ("text", "says"),
     [

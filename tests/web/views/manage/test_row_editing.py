@@ -100,6 +100,7 @@ def same_but(before, after, **parts):
         assert json.dumps(left) == json.dumps(right), name
 
 
+@pytest.mark.whole(keeps=0)
 def test_saving_every_page_of_a_long_list_unchanged_changes_nothing(client, long_listing):
     before, version = bundle(), Company.objects.get().version
     for path, query in (

@@ -134,6 +134,7 @@ def test_the_network_is_no_tab_where_nobody_has_a_position_elsewhere(visitor):
     assert "Network" in [label.strip() for _, label in tabs(text(visitor, "/companies/largest/team"))]
 
 
+@pytest.mark.whole(keeps=0)
 def test_every_row_is_on_a_page_of_its_list(visitor):
     team = "".join(pages(visitor, "/companies/largest/team"))
     assert all(f">Person {n}<" in team for n in range(PEOPLE))

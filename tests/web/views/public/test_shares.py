@@ -101,6 +101,7 @@ def ten_and_others(rows):
     return {"The ten largest": round(sum(shares[:10]), 2), others: rounded(sum(shares[10:]))}
 
 
+@pytest.mark.whole(keeps=0)
 def test_the_numbers_of_200_random_distributions_and_cap_tables_are_those_of_the_wire(visitor):
     chance = random.Random(17)
     visitor.publish(*(with_shares(n, random_shares(chance, 12), random_shares(chance, 60)) for n in range(1, 201)))
