@@ -126,6 +126,7 @@ def client(connect, instance):
     return connect(product.url, token=token)
 
 
+@pytest.mark.whole(keeps=1)
 def test_all_pages_of_every_list_are_read(client):
     companies, people = client.companies(page_size=17), client.people(page_size=17)
     stats = client.get_stats()

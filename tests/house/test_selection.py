@@ -107,6 +107,15 @@ class Case:
 
 def test_on_postgresql_one_case_is_kept_and_every_case_that_runs_only_there():
     shared = [Case(f"shared[{number}]") for number in range(6)]
-    only_there = [Case(f"only[{number}]", postgresql=pytest.mark.postgresql) for number in range(6)]
+    only_there = [Case(f"only[{number}]", postgresql=pytest.mark.postgresql.mark) for number in range(6)]
+    marked = [
+        Case(f"marked[{number}]", postgresql=pytest.mark.postgresql.mark, whole=pytest.mark.whole(keeps=2).mark)
+        for number in range(6)
+    ]
     assert len(kept(shared)) == CASES
-    assert kept([*shared, *only_there], on_postgresql=True) == [shared[0], *only_there]
+    assert kept([*shared, *only_there, *marked], on_postgresql=True) == [
+        shared[0],
+        *only_there,
+        marked[0],
+        marked[-1],
+    ]

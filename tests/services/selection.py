@@ -42,10 +42,12 @@ def spread(values: Sequence[Any], number: int) -> list[Any]:
 
 def _number(item: pytest.Item, count: int, *, on_postgresql: bool) -> int:
     """Return how many of the *count* cases of a test are kept, of which *item* is the first."""
-    if item.get_closest_marker("postgresql"):
-        # SQLite runs none of them.
-        return count
+    # No case of such a test runs on SQLite.
+    only_on_postgresql = item.get_closest_marker("postgresql") is not None
+    keeps = count if only_on_postgresql else CASES
     mark = item.get_closest_marker("whole")
-    keeps = CASES if mark is None else mark.kwargs["keeps"]
-    number = count if keeps == "all" else int(keeps)
-    return min(number, CASES_ON_POSTGRESQL) if on_postgresql else number
+    if mark is not None:
+        keeps = count if mark.kwargs["keeps"] == "all" else mark.kwargs["keeps"]
+    if on_postgresql and not only_on_postgresql:
+        keeps = min(keeps, CASES_ON_POSTGRESQL)
+    return keeps

@@ -96,6 +96,7 @@ def test_the_official_python_client_submits_nothing_if_its_user_declines(owned):
     assert (sent["state"], sent["confirmation"]["reason"]) == ("not_submitted", "declined")
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize(("kind", "number"), [("client", 4), ("client-auto", 5), ("sdk", 6)])
 def test_the_typescript_clients_see_the_end_of_a_run_and_apply_once_agreed(owned, kind, number):
     url, token, runs = owned

@@ -95,6 +95,7 @@ def go_all_the_way(tmp_path: Path, settings: dict[str, str], size_mb: int) -> tu
     return memory.extra_mb, seconds
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.requirement("upload.three-steps")
 @pytest.mark.requirement("documents.link")
 def test_20_mb_go_by_the_printed_line_with_little_memory(tmp_path, settings):

@@ -44,6 +44,7 @@ def newest(nodes):
         return connection.execute("SELECT value FROM published_edition").fetchone()[0]
 
 
+@pytest.mark.whole(keeps=0)
 def test_a_node_does_not_refuse_a_number_that_it_has_not_replicated_yet(pair):
     for number in range(2):
         pair.command("person", "correct", "ilsabet-corrowan", "--bio", f"Engineer of {number} machines.")

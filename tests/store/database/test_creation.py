@@ -171,6 +171,7 @@ def test_a_new_database_is_made_without_what_only_changes_rows(new, tmp_path):
         assert new.migrate() > 40
 
 
+@pytest.mark.whole(keeps=0)
 def test_a_database_that_stopped_at_a_former_migration_gets_the_others(new, stepped):
     new.step("accounts", "0001")
     before = len(new.rows()["django_migrations"])
@@ -180,6 +181,7 @@ def test_a_database_that_stopped_at_a_former_migration_gets_the_others(new, step
     assert new.migrate() == 0
 
 
+@pytest.mark.whole(keeps=0)
 def test_with_other_migrations_of_a_library_every_migration_is_applied(new, tmp_path):
     source = with_step(tmp_path, CHANGES_ROWS)
     named = source / "muniment" / "store" / "database" / "creation.py"
