@@ -48,7 +48,7 @@ from muniment.kernel.signed_notes import (
 from muniment.kernel.wire import timestamp
 from muniment.mirror.copying import Mirror, data_of, lines_of
 from muniment.mirror.origin import Answer, Origin
-from muniment.store.chain import leaf_of
+from muniment.store.public_log import leaf_of
 from muniment.store.published_document import Kind
 
 SAMPLES: Final = 20
