@@ -73,6 +73,7 @@ def public_paths(product: Product) -> list[str]:
         "/data",
         "/data/query?sql=SELECT+type,+count(*)+AS+n+FROM+companies+GROUP+BY+type",
         "/data/queries/new-companies-by-month",
+        "/data/verify",
         "/people",
         f"/people/{quote(person)}",
         "/frameworks",

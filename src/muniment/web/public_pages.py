@@ -62,6 +62,7 @@ PUBLIC: Final = [
     path("compare", compare.compare, name="compare"),
     path("data", data.data, name="data"),
     path("data/query", queries.query),
+    path("data/verify", data.verify),
     path("data/queries/<slug:slug>", queries.saved),
     path("data/queries/<slug:slug>.atom", queries.feed),
     path("data/queries/<slug:slug>/embed", queries.embedded),

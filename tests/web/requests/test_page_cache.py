@@ -36,6 +36,7 @@ from services.product import DEMO
 ADDRESSES = (
     *("/", "/companies", "/companies?page=2", "/companies?q=tidal", "/companies?type=DAO&sort=treasury", "/people"),
     *("/people?q=fenn", "/frameworks", "/search?q=water", "/search/box?q=tid", "/search/suggestions?q=sal", "/map"),
+    "/data/verify",
     *("/companies/saltmarsh-commons", "/companies/tarnwick-tidal", "/companies/oxbow-mutual", "/companies/grainline"),
     *(f"/companies/saltmarsh-commons/{part}" for part in ("about", "team", "proposals", "cap-table", "network")),
     *("/companies/tarnwick-tidal/funding", "/companies/tarnwick-tidal/history", "/companies/oxbow-mutual/network"),

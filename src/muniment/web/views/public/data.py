@@ -110,6 +110,17 @@ def data(request: HttpRequest) -> HttpResponse:
     return once_if(is_lacking=True, response=TemplateResponse(request, "data/home.html", context))
 
 
+@published()
+def verify(request: HttpRequest) -> HttpResponse:
+    """Show the page that verifies a document of the log in the browser."""
+    context = {
+        "page_title": gettext("Verify a document"),
+        "room": "data",
+        "canonical": f"{address(request)}/data/verify",
+    }
+    return TemplateResponse(request, "data/verify.html", context)
+
+
 def contents(files: Iterable[ExportFile]) -> list[Offer]:
     """Return what can be downloaded of each kind, and all tables in one file."""
     labels = {
