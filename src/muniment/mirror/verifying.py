@@ -327,12 +327,9 @@ class Verifier:
     def _require_same_log(self, log: _Log, former: Checkpoint) -> None:
         if log.origin == former.origin:
             return
-        says_former = log.former is not None and log.former.origin == former.origin
-        reason = (
-            Phrase("It says that the log began again at {at}, because it could not be continued.", at=log.begun_at)
-            if says_former
-            else "It does not say that it was another one before."
-        )
+        reason: str = "It does not say that it was another one before."
+        if log.former is not None and log.former.origin == former.origin:
+            reason = Phrase("It says that the log began again at {at}, because it was lost.", at=log.begun_at)
         message = Phrase(
             "{address} has another log than the remembered one: {origin} instead of {former}. {reason} Nothing shows"
             " that what was logged before is unchanged.",
