@@ -308,7 +308,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Every process leaves the same tests; one that broke off says nothing."""
+    """Note how many tests a process has left: all leave the same ones, and one that broke off says nothing."""
     left = getattr(node, "workeroutput", {}).get(LEFT, 0)
     node.config.stash[left_key] = max(left, node.config.stash.get(left_key, 0))
 

@@ -96,6 +96,7 @@ def test_lifetimes_that_can_be_chosen(owner, days):
     assert opens(minted.text) is None
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -84,6 +84,7 @@ EXPECTED: dict[str, Check] = {
 """What the attacker must have met, beside what others must not."""
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize("front", ["caddy", "nginx"])
 def test_a_proxy_shows_metrics_and_readiness_in_no_form(site, front):
     for form in (*HEALTH_CHECKS, "/metrics", "/readyz", "/readyz?writes"):

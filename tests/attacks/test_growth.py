@@ -76,6 +76,7 @@ def noise(chance: random.Random, size: int) -> str:
     return "".join(chance.choices(string.ascii_letters + string.digits, k=size))
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize("state", ["published", "draft"])
 def test_twenty_five_of_the_largest_changes_leave_listing_database_and_page_small(product, owner, state):
     chance = random.Random(18)

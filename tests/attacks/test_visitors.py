@@ -58,6 +58,7 @@ def visited(tmp_path):
     return copied(attacked_with, tmp_path / "data")
 
 
+@pytest.mark.whole(keeps=0)
 @pytest.mark.sqlite
 def test_whatever_grows_when_visitors_send_everything_is_named_in_threats(visited):
     with Product(visited, "--workers", "1", trusted_proxies="127.0.0.1", **DEFAULTS) as product:

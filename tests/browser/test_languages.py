@@ -122,6 +122,7 @@ def faults_of(page, name, data):
     return faults
 
 
+@pytest.mark.whole(keeps=3)
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_text_escapes_translation_and_every_page_fits_from_right_to_left(browser, site, data, room):
     who, paths = ROOMS[room]

@@ -60,7 +60,7 @@ def servers(tmp_path_factory):
         yield {"public": public, "owner": owner}
 
 
-@pytest.mark.whole(keeps=1)
+@pytest.mark.whole(keeps=0)
 @pytest.mark.requirement("mcp.tool-descriptions")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_the_sdk_builds_every_tool_and_its_calls_have_the_answers_of_plain_ones(servers, client):

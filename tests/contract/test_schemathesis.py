@@ -43,8 +43,10 @@ def examine(product, folder, *arguments):
     assert "15/16" in done.stdout, "every operation but the stream was examined"
 
 
-def test_the_demo_passes_every_check(demo, tmp_path):
-    examine(demo, tmp_path, "--max-examples", "5")
+@pytest.mark.parametrize("examples", [1, 5])
+@pytest.mark.whole(keeps=1)
+def test_the_demo_passes_every_check(demo, tmp_path, examples):
+    examine(demo, tmp_path, "--max-examples", str(examples))
 
 
 @pytest.mark.proof

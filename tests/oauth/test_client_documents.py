@@ -228,6 +228,7 @@ class TestKept:
             fetch_many()
         assert refused.value.error == "temporarily_unavailable"
 
+    @pytest.mark.whole(keeps="all")
     @pytest.mark.parametrize(
         "change",
         [

@@ -497,6 +497,7 @@ def test_the_example_of_the_rfc_proves_itself():
     assert grants.proves("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", challenge)
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("challenge", "method"),
     [

@@ -19,6 +19,7 @@ def test_text_that_postgresql_cannot_hold_is_refused(text):
     assert Company.objects.get().description == ""
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize("value", [{"a": "a\0b"}, {"a": ["\ud800"]}, {"\0": 1}], ids=ascii)
 def test_json_that_postgresql_cannot_hold_is_refused(value):
     with pytest.raises(BadRequest), transaction.atomic():

@@ -1,7 +1,7 @@
 """
 Which tests a run of the suite keeps, and which it leaves to ``make prove``.
 
-Forty cases of one test show little more than four, and take ten times as long. A run of the suite without ``--whole``
+Forty cases of one test show little more than two, and take twenty times as long. A run of the suite without ``--whole``
 therefore keeps some cases of each test, the same ones in every run. A run that names files, folders, words (``-k``) or
 marks (``-m``) keeps everything that it names.
 """
@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-CASES: Final = 4
-"""How many cases of a test are kept, unless it or its module is marked ``whole(keeps=…)``."""
+CASES: Final = 2
+"""How many cases of a test are kept, the first and the last, unless it is marked ``whole(keeps=…)``."""
 CASES_ON_POSTGRESQL: Final = 1
 """The cases of a rule differ in their values; the run on PostgreSQL is about the statements, which they share."""
 

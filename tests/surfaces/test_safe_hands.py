@@ -81,6 +81,7 @@ async def by_python(owned, mode, answer, run_id):
     return asked, notes, run["data"], sent
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize(("mode", "answer", "number"), [("auto", "accept", 0), ("auto", "", 1), ("legacy", "", 2)])
 def test_the_official_python_client_sees_the_end_of_a_run_and_applies_once_agreed(owned, mode, answer, number):
     asked, notes, run, sent = asyncio.run(by_python(owned, mode, answer, owned[2][number]))

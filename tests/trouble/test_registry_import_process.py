@@ -97,6 +97,7 @@ def assert_whole(data: Path) -> None:
     assert count(data, "SELECT edition - (SELECT max(sequence) FROM published_change) FROM published_meta") == 0
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_an_import_that_is_cut_off_leaves_whole_batches_and_a_second_run_completes_it(tmp_path, data, sent, code):
     source = a_registry(tmp_path / "source", 1_500)
@@ -118,6 +119,7 @@ def test_an_import_that_is_cut_off_leaves_whole_batches_and_a_second_run_complet
     assert_whole(data)
 
 
+@pytest.mark.whole(keeps=0)
 def test_a_full_disk_ends_the_import_with_a_word_and_a_second_run_completes_it(tmp_path, data):
     source = a_registry(tmp_path / "source", 2_000)
     limit = (data / DATABASE).stat().st_size + 2_000_000

@@ -83,6 +83,7 @@ def check_refused(answer):
     check_error(answer, 503, "internal_error")
 
 
+@pytest.mark.whole(keeps=0)
 @pytest.mark.requirement("nodes.outage")
 def test_while_the_database_is_stopped_nodes_are_ready_and_serve_reads(nodes, cluster, token):
     slowest_s = 0.0

@@ -133,6 +133,7 @@ def scene(stand):
     made.clear()
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize("moment", ["during_an_upload", "during_completing", "during_the_sweep"])
 def test_a_kill_leaves_rows_and_blobs_together(scene, moment):
     product = scene.start()

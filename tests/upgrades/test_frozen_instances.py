@@ -107,6 +107,7 @@ def test_a_backup_is_verified_and_restored(request, tmp_path, database, version)
     assert exported(tmp_path / "exported", **settings) == recorded(HERE / version, tmp_path / "recorded")
 
 
+@pytest.mark.whole(keeps=0)
 def test_a_version_with_a_further_migration_migrates_an_instance_and_restores_its_backup(instance, tmp_path):
     later = former.expanded(tmp_path / "later")
     restored = {"data": tmp_path / "restored", "base_url": BASE_URL, "database_url": ""}

@@ -38,6 +38,7 @@ def test_text_comes_out_by_page(tmp_path: Path, family, content, pages):
     assert [(number, text) for number, text in answer["pages"] if text.strip()] == pages
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("family", "content", "reason"),
     [
@@ -99,6 +100,7 @@ def told(pages=(), **more):
     return msgspec.msgpack.encode({"pages": pages, **more})
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     "said",
     [
