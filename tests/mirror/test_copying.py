@@ -378,7 +378,7 @@ def test_a_mirror_is_changed_by_one_command_at_a_time(copied, site):
         pass
     site.publish("company", "blue-river", company("blue-river"))
     with pytest.raises(Conflict, match="Another process"):
-        copied.mirror._apply(
+        copied.mirror.apply(
             Place("cafe", 2, None), copied.mirror._page(copied.place, limit=9, has_documents=True), copied.schema
         )
 

@@ -9,6 +9,7 @@ import click
 
 from muniment import config, setting_sources
 from muniment.cli.command import main, use_django
+from muniment.cli.following import tell
 from muniment.kernel.problems import BadRequest
 from muniment.mirror.copying import BehindTooFar, Mirror, Place, Snapshot, alone, currency_of, note_mirrored
 from muniment.mirror.origin import Origin, Stopped, origin_address
@@ -39,12 +40,12 @@ def mirror(url: str, folder: Path, *, follow: bool, restart: bool) -> None:
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    origin = Origin(address, keeps_trying=follow, wait=ending.wait, tells=_tell)
+    origin = Origin(address, keeps_trying=follow, wait=ending.wait, tells=tell)
     with alone(folder):
         try:
-            _Copying(Mirror(origin, folder, tells=_tell), address, folder, ending).run(follows=follow, restarts=restart)
+            _Copying(Mirror(origin, folder, tells=tell), address, folder, ending).run(follows=follow, restarts=restart)
         except Stopped:
-            _tell("ended; the next run continues here")
+            tell("ended; the next run continues here")
         finally:
             origin.close()
 
@@ -68,30 +69,30 @@ class _Copying:
             try:
                 next_place = self._copy.follow(place, _schema(), waits=follows)
             except BehindTooFar as reason:
-                _tell(f"{reason}; copying the exports again")
+                tell(f"{reason}; copying the exports again")
                 next_place = self._make(keeps_former=False)
             is_level = next_place == place
             if is_level and not follows:
                 break
             if is_level and next_place.after != changed:
                 changed = next_place.after
-                _tell(f"at edition {changed}")
+                tell(f"at edition {changed}")
             place = next_place
         self._settle_address()
         done = self._copy.progress()
         seconds = time.monotonic() - began
-        _tell(f"{done.documents:,} documents at edition {done.edition} of {self._address}, in {seconds:.1f} s")
+        tell(f"{done.documents:,} documents at edition {done.edition} of {self._address}, in {seconds:.1f} s")
         if not follows:
             click.echo(f"Serve them with: muniment serve --mirror {self._folder}", err=True)
 
     def _make(self, *, keeps_former: bool) -> Place:
         """Copy the exports."""
-        _tell(f"copying the exports of {self._address}")
+        tell(f"copying the exports of {self._address}")
         snapshot = self._copy.fetch()
         note_mirrored(self._folder, self._address, _currency(snapshot))
         self._use_folder()
         if keeps_former and (kept := self._copy.keep_former()) is not None:
-            _tell(f"the former copy is kept as {kept}")
+            tell(f"the former copy is kept as {kept}")
         self._copy.build(snapshot, _schema())
         return snapshot.place
 
@@ -123,7 +124,3 @@ def _require_own(folder: Path) -> None:
     if is_instance:
         message = f"{folder} is the data folder of a registry, not a mirror."
         raise BadRequest(message, "Name another folder; muniment import --follow merges a registry into one's own.")
-
-
-def _tell(sentence: str) -> None:
-    click.echo(sentence[:1].upper() + sentence[1:] + ".", err=True)

@@ -13,6 +13,7 @@ from django.db.utils import DatabaseError
 
 from muniment.cli import tables
 from muniment.cli.command import main, migrated, problems_as_errors, record_command, refusals, use_django
+from muniment.cli.following import follow
 from muniment.cli.progress import Progress
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest
@@ -49,6 +50,16 @@ if TYPE_CHECKING:
 @click.option("--complete", is_flag=True, help="The table is the full list: compare it with all earlier imports.")
 @click.option("--source", metavar="NAME", help="Compare with earlier imports of this source; default: the file's name.")
 @click.option("--prune-limit", type=click.IntRange(0), help="Let --prune unlist N rows; default a tenth of each kind.")
+@click.option("--follow", metavar="URL", help="Merge the registry at URL, and each change that it publishes.")
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(["company", "person", "framework"]),
+    multiple=True,
+    help="Follow only this kind; repeat it for several.",
+)
+@click.option("--once", is_flag=True, help="Follow until now, and end.")
+@click.option("--restart", is_flag=True, help="Read everything of the followed registry again.")
 def import_(
     path: Path | str | None,
     *,
@@ -83,9 +94,24 @@ def import_(
 
     --undo restores what was stored before an import, unpublishes the rows that it created, and publishes again those
     that it unlisted; rows that changed since are kept and named. --list shows the imports with their ids.
+
+    --follow merges another registry into this one: its exports, then each change, until the command is ended; the next
+    run continues there. What exists here under the same slug, and did not come from that registry, is kept and named.
     """
-    if sum([path is not None, is_list, undo is not None]) != 1:
-        raise click.UsageError("Give one of PATH, --list and --undo.")
+    follow_only = {name: options[name] for name in ("kinds", "once", "restart")}
+    followed = options.pop("follow")
+    for name in follow_only:
+        del options[name]
+    if sum([path is not None, is_list, undo is not None, followed is not None]) != 1:
+        raise click.UsageError("Give one of PATH, --list, --undo and --follow.")
+    if followed is not None:
+        ignored = [name.replace("_", "-") for name, value in options.items() if value and name != "prune_limit"]
+        if ignored:
+            raise click.UsageError(f"--follow takes no --{ignored[0]}.")
+        follow(followed, limit=options["prune_limit"], **follow_only)
+        return
+    if any(follow_only.values()):
+        raise click.UsageError("--kind, --once and --restart belong to --follow.")
     if path is None:
         migrated()
         with problems_as_errors():

@@ -70,7 +70,9 @@ class _Exports(msgspec.Struct):
     data: Annotated[list[_Export], msgspec.Meta(max_length=500)]
 
 
-class _Entry(msgspec.Struct):
+class Entry(msgspec.Struct):
+    """A change of the feed."""
+
     sequence: Annotated[int, msgspec.Meta(ge=1, lt=1 << 53)]
     kind: Kind
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
@@ -82,8 +84,10 @@ class _Entry(msgspec.Struct):
     """The document as it is now; null if there is none, and empty if the origin leaves it out because it is large."""
 
 
-class _Page(msgspec.Struct, rename="camel"):
-    data: Annotated[list[_Entry], msgspec.Meta(max_length=CHANGES_AT_ONCE)]
+class Page(msgspec.Struct, rename="camel"):
+    """Changes of the feed, and how far they lead."""
+
+    data: Annotated[list[Entry], msgspec.Meta(max_length=CHANGES_AT_ONCE)]
     next_after: Number
     feed_id: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z-]{1,100}$")]
     head: Number
@@ -122,29 +126,38 @@ class BehindTooFar(Exception):  # noqa: N818 - a state, and what follows is said
     """The feed cannot continue the copy, which has to be made again from exports."""
 
 
-class Mirror:
+class Following:
     """
-    The copy in *folder* of the registry that *origin* asks.
+    What is read of the registry that *origin* asks: its exports, then its changes. A subclass keeps what they bring.
 
     Args:
+        folder: the place of files that are being fetched.
         tells: receives what happens as a sentence.
     """
 
     def __init__(self, origin: Origin, folder: Path, *, tells: Callable[[str], None] = lambda _: None) -> None:
-        self._origin, self._folder, self._tells = origin, folder, tells
-        self._path = folder / "published.sqlite3"
+        self._origin, self.folder, self._tells = origin, folder, tells
 
     def place(self) -> Place | None:
-        """Return how far the copy has read; None if there is none, or another version has made it."""
-        if not self._path.exists():
-            return None
-        with self._opened() as file:
-            edition, epoch, _ = published.head(file)
-            if epoch == published.UNBUILT or not published.is_current(file):
-                return None
-            link = chain.latest(file)
-            known = None if link is None or link.sequence != edition else bytes(link.chain).hex()
-            return Place(published.feed_of(epoch), edition, known)
+        """Return how far was read; None if nothing was, or it has to be read again."""
+        raise NotImplementedError
+
+    def build(self, snapshot: Snapshot, schema: Schema) -> None:
+        """
+        Keep what the exports hold.
+
+        Raises:
+            BadRequest: a file is truncated or holds something else than its list says.
+        """
+        raise NotImplementedError
+
+    def apply(self, place: Place, page: Page, schema: Schema) -> None:
+        """Keep what a page of changes after *place* brings, with the place after it."""
+        raise NotImplementedError
+
+    def other_history(self, place: Place) -> Phrase:
+        """Return that the origin has another history than the one that was read until *place*."""
+        raise NotImplementedError
 
     def fetch(self) -> Snapshot:
         """
@@ -160,7 +173,7 @@ class Mirror:
             raise self._foreign("its exports are of several editions")
         (edition,) = editions
         place = self._place_of(edition)
-        folder = self._folder / DOWNLOADS
+        folder = self.folder / DOWNLOADS
         folder.mkdir(mode=0o700, exist_ok=True)
         names = {export.name for export in chosen.values()}
         for former in folder.iterdir():
@@ -192,6 +205,101 @@ class Mirror:
         if page is None or page.head < edition:
             raise self._foreign("its exports are newer than its changes")
         return Place(page.feed_id, edition, page.chain if page.next_after == edition else None)
+
+    def follow(self, place: Place, schema: Schema, *, waits: bool) -> Place:
+        """
+        Apply what the origin has published since, and return the place after one page of changes.
+
+        Args:
+            waits: whether to wait for a change if there is none.
+
+        Raises:
+            BehindTooFar: the feed does not reach back to this place, so that the exports must be read again.
+            Conflict: the origin has another history than the one that was read.
+            BadRequest: what the origin sends is malformed. Nothing of that page is used.
+        """
+        began = time.monotonic()
+        page = self._page(place, limit=CHANGES_AT_ONCE, has_documents=True, waits_s=WAIT_S if waits else 0)
+        if page is None:
+            raise self._refused(place)
+        if page.feed_id != place.feed_id and place.chain is None:
+            raise self._diverged(place)  # that it has the same past under another name is not proven
+        numbers = [entry.sequence for entry in page.data]
+        if numbers != list(range(place.after + 1, place.after + 1 + len(numbers))):
+            raise self._foreign(f"its changes after {place.after} are not consecutive")
+        if page.next_after != place.after + len(numbers):
+            raise self._foreign(f"the page of changes after {place.after} does not end where it says")
+        if not page.data and page.feed_id == place.feed_id:
+            if waits and time.monotonic() - began < LEAST_WAIT_S:
+                self._origin.pause(LEAST_WAIT_S)
+            return place
+        self.apply(place, page, schema)
+        return Place(page.feed_id, page.next_after, page.chain)
+
+    def is_level(self, place: Place) -> bool:
+        """Return whether the origin has no later change."""
+        page = self._page(place, limit=1, has_documents=False)
+        return page is not None and page.head <= place.after
+
+    def _page(self, place: Place, *, limit: int, has_documents: bool, waits_s: int = 0) -> Page | None:
+        """Return a page of changes; None if the origin refuses the place."""
+        path = f"/api/v1/changes?after={place.after}&limit={limit}"
+        path += f"&chain={place.chain}" if place.chain else ""
+        path += "&include=document" if has_documents else ""
+        path += f"&waitSeconds={waits_s}" if waits_s else ""
+        answer = self._origin.get(path, expected=_EXPECTED, waits_s=waits_s)
+        return None if answer.status in _EXPECTED else self._origin.decoded(answer.body, Page)
+
+    def _refused(self, place: Place) -> Exception:
+        """Return why the origin refuses to continue the copy: it has another history, or does not reach back."""
+        without_chain = place._replace(chain=None)
+        if place.chain is not None and self._page(without_chain, limit=1, has_documents=False) is not None:
+            return self._diverged(place)
+        newest = self._origin.get("/api/v1/exports").edition
+        if newest < place.after:
+            return self._diverged(place)
+        page = self._page(Place("", newest, None), limit=1, has_documents=False)
+        if page is None or page.feed_id != place.feed_id:
+            return self._diverged(place)
+        return BehindTooFar(f"the changes of {self._origin.address} no longer go back to {place.after}")
+
+    def data(self, entry: Entry) -> bytes | None:
+        """Return the document of a change, also one that is too large for a page of them; None if there is none."""
+        if bytes(entry.document) == bytes(_NONE):
+            return None
+        if bytes(entry.document):
+            return bytes(entry.document)
+        path = f"/api/v1/{_KINDS[entry.kind]}/{quote(entry.id, safe='')}"
+        answer = self._origin.get(path, expected=frozenset({404}))
+        return None if answer.status == 404 else bytes(self._origin.decoded(answer.body, _Detail).data)
+
+    def _diverged(self, place: Place) -> Conflict:
+        hint = "Ask its operator. To continue with the other history, add --restart."
+        return Conflict(self.other_history(place), hint)
+
+    def _foreign(self, reason: str) -> BadRequest:
+        message = Phrase("{address} sends something wrong: {reason}.", address=self._origin.address, reason=reason)
+        return BadRequest(message, "Nothing of it was used. Run the command again, or tell its operator.")
+
+
+class Mirror(Following):
+    """The copy in a folder of the registry that *origin* asks: a published file."""
+
+    def __init__(self, origin: Origin, folder: Path, *, tells: Callable[[str], None] = lambda _: None) -> None:
+        super().__init__(origin, folder, tells=tells)
+        self._path = folder / "published.sqlite3"
+
+    def place(self) -> Place | None:
+        """Return how far the copy has read; None if there is none, or another version has made it."""
+        if not self._path.exists():
+            return None
+        with self._opened() as file:
+            edition, epoch, _ = published.head(file)
+            if epoch == published.UNBUILT or not published.is_current(file):
+                return None
+            link = chain.latest(file)
+            known = None if link is None or link.sequence != edition else bytes(link.chain).hex()
+            return Place(published.feed_of(epoch), edition, known)
 
     def build(self, snapshot: Snapshot, schema: Schema) -> None:
         """
@@ -240,69 +348,12 @@ class Mirror:
         os.link(self._path, kept)
         return kept
 
-    def follow(self, place: Place, schema: Schema, *, waits: bool) -> Place:
-        """
-        Apply what the origin has published since, and return the place after one page of changes.
-
-        Args:
-            waits: whether to wait for a change if there is none.
-
-        Raises:
-            BehindTooFar: the feed does not reach back to the copy, which must be made again.
-            Conflict: the origin has another history than the copy.
-            BadRequest: what the origin sends is malformed. Nothing of that page is used.
-        """
-        began = time.monotonic()
-        page = self._page(place, limit=CHANGES_AT_ONCE, has_documents=True, waits_s=WAIT_S if waits else 0)
-        if page is None:
-            raise self._refused(place)
-        if page.feed_id != place.feed_id and place.chain is None:
-            raise self._diverged(place)  # that it has the same past under another name is not proven
-        numbers = [entry.sequence for entry in page.data]
-        if numbers != list(range(place.after + 1, place.after + 1 + len(numbers))):
-            raise self._foreign(f"its changes after {place.after} are not consecutive")
-        if page.next_after != place.after + len(numbers):
-            raise self._foreign(f"the page of changes after {place.after} does not end where it says")
-        if not page.data and page.feed_id == place.feed_id:
-            if waits and time.monotonic() - began < LEAST_WAIT_S:
-                self._origin.pause(LEAST_WAIT_S)
-            return place
-        self._apply(place, page, schema)
-        return Place(page.feed_id, page.next_after, page.chain)
-
-    def is_level(self, place: Place) -> bool:
-        """Return whether the origin has no later change."""
-        page = self._page(place, limit=1, has_documents=False)
-        return page is not None and page.head <= place.after
-
     def progress(self) -> Progress:
         with self._opened() as file:
             (documents,) = file.execute("SELECT count(*) FROM published_document").fetchone()
             return Progress(published.head(file)[0], documents)
 
-    def _page(self, place: Place, *, limit: int, has_documents: bool, waits_s: int = 0) -> _Page | None:
-        """Return a page of changes; None if the origin refuses the place."""
-        path = f"/api/v1/changes?after={place.after}&limit={limit}"
-        path += f"&chain={place.chain}" if place.chain else ""
-        path += "&include=document" if has_documents else ""
-        path += f"&waitSeconds={waits_s}" if waits_s else ""
-        answer = self._origin.get(path, expected=_EXPECTED, waits_s=waits_s)
-        return None if answer.status in _EXPECTED else self._origin.decoded(answer.body, _Page)
-
-    def _refused(self, place: Place) -> Exception:
-        """Return why the origin refuses to continue the copy: it has another history, or does not reach back."""
-        without_chain = place._replace(chain=None)
-        if place.chain is not None and self._page(without_chain, limit=1, has_documents=False) is not None:
-            return self._diverged(place)
-        newest = self._origin.get("/api/v1/exports").edition
-        if newest < place.after:
-            return self._diverged(place)
-        page = self._page(Place("", newest, None), limit=1, has_documents=False)
-        if page is None or page.feed_id != place.feed_id:
-            return self._diverged(place)
-        return BehindTooFar(f"the changes of {self._origin.address} no longer go back to {place.after}")
-
-    def _apply(self, place: Place, page: _Page, schema: Schema) -> None:
+    def apply(self, place: Place, page: Page, schema: Schema) -> None:
         """Write a page of changes, in one transaction."""
         has_erasure = any(entry.id.startswith(erasure.ERASED) for entry in page.data)
         with self._opened() as file:
@@ -327,7 +378,7 @@ class Mirror:
             if has_erasure:
                 erasure.compact(file)
 
-    def _require_recent(self, page: _Page) -> None:
+    def _require_recent(self, page: Page) -> None:
         """Raise BehindTooFar if the feed may have named a person for 30 days who was erased, and no longer does."""
         for entry in page.data:
             if entry.id.startswith(erasure.ERASED) and parse_timestamp(entry.at) < datetime.now(UTC) - LONGEST_AWAY:
@@ -346,7 +397,7 @@ class Mirror:
             after = page.next_after
         return [(sequence, key) for sequence, key in erased if sequence <= place.after]
 
-    def _read_entries(self, file: sqlite3.Connection, page: _Page, schema: Schema) -> list[PublishedEntry]:
+    def _read_entries(self, file: sqlite3.Connection, page: Page, schema: Schema) -> list[PublishedEntry]:
         """Return the changes of a page; the last one of each document brings it."""
         from muniment.registry.publishing.public_form import read_public
 
@@ -357,7 +408,7 @@ class Mirror:
             identity = entry.kind, entry.id
             document = None
             if entry.change != "unlisted" and last[identity] == entry.sequence:
-                data = self._data(entry)
+                data = self.data(entry)
                 if data is not None:
                     number = _number(file, *identity) or first[identity]
                     document = read_public(entry.kind, data, number, schema)
@@ -376,35 +427,19 @@ class Mirror:
             )
         return entries
 
-    def _data(self, entry: _Entry) -> bytes | None:
-        """Return the document of a change, also one that is too large for a page of them; None if there is none."""
-        if bytes(entry.document) == bytes(_NONE):
-            return None
-        if bytes(entry.document):
-            return bytes(entry.document)
-        path = f"/api/v1/{_KINDS[entry.kind]}/{quote(entry.id, safe='')}"
-        answer = self._origin.get(path, expected=frozenset({404}))
-        return None if answer.status == 404 else bytes(self._origin.decoded(answer.body, _Detail).data)
-
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         with contextlib.closing(node_copy.open_copy(self._path)) as file:
             yield file
 
-    def _diverged(self, place: Place) -> Conflict:
-        return Conflict(
-            Phrase(
-                "{address} has another history than the one that this mirror has read until change {number}: it was"
-                " restored, or its history was rewritten. The mirror keeps what it has, and serves it.",
-                address=self._origin.address,
-                number=place.after,
-            ),
-            "Ask its operator. To mirror the other history, add --restart: the copy of this one is kept beside it.",
+    def other_history(self, place: Place) -> Phrase:
+        return Phrase(
+            "{address} has another history than the one that this mirror has read until change {number}: it was"
+            " restored, or its history was rewritten. The mirror keeps what it has, and serves it. With --restart, the"
+            " copy of this one is kept beside it.",
+            address=self._origin.address,
+            number=place.after,
         )
-
-    def _foreign(self, reason: str) -> BadRequest:
-        message = Phrase("{address} sends something wrong: {reason}.", address=self._origin.address, reason=reason)
-        return BadRequest(message, "Nothing of it was used. Run the command again, or tell its operator.")
 
 
 def currency_of(snapshot: Snapshot) -> str:
