@@ -1,11 +1,14 @@
 """The container image, built and started by Podman."""
 
+import json
 import os
 import ssl
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
+import yaml
 
 from services import containers
 from services.containers import DEPLOY, IMAGE
@@ -17,6 +20,14 @@ COMPANY = "/api/v1/companies/quillmere"
 USER = 10001
 CONFINED = ("--read-only", "--tmpfs=/tmp", "--cap-drop=all", "--security-opt=no-new-privileges")
 """As compose.yaml and the manifests confine it."""
+PASSWORD = "of-the-proof"
+SETTINGS = {
+    "MUNIMENT_BASE_URL": "https://registry.example",
+    "MUNIMENT_DATABASE_URL": f"postgresql://muniment:{PASSWORD}@database:5432/muniment",
+    "MUNIMENT_SECRET_KEY": "0123456789abcdef" * 4,
+    "MUNIMENT_BACKUPS": "/data/backups",
+}
+"""What the overlay of the example puts into a config map and a secret."""
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +127,68 @@ def test_the_image_has_no_installer_and_every_extra(engine):
     engine("run", "--rm", *CONFINED, "--entrypoint=python", IMAGE, "-c", found)
     listed = engine("run", "--rm", "--entrypoint=find", IMAGE, "/opt/muniment", "-path", "*/pip/*")
     assert not listed
+
+
+@pytest.fixture
+def network(engine):
+    """Start PostgreSQL under the name ``database``, and return the network that it is in."""
+    folder = Path(containers.__file__).with_name("images") / "postgresql"
+    image = "localhost/postgresql:proof"
+    engine.build(image, folder / "Containerfile", folder, f"--build-arg=BASE={containers.BASE}")
+    engine("network", "create", "cluster")
+    settings = ("--env=POSTGRES_USER=muniment", f"--env=POSTGRES_PASSWORD={PASSWORD}")
+    engine("run", "--detach", "--name=database", "--network=cluster", *settings, image)
+    return "cluster"
+
+
+def pod(kind: str, file: str, name: str) -> dict:
+    """Return the pod that a manifest of the base starts, as Podman takes it."""
+    manifests = yaml.safe_load_all((DEPLOY / "kubernetes" / "base" / file).read_text())
+    (manifest,) = (each for each in manifests if each["kind"] == kind)
+    holder = manifest["spec"]["jobTemplate"]["spec"] if kind == "CronJob" else manifest["spec"]
+    spec = json.loads(json.dumps(holder["template"]["spec"]))  # the containers share what an anchor of YAML names
+    # Podman 4.3 restarts a finished container of an initialization under the policy of a deployment, Always.
+    spec["restartPolicy"] = "Never"
+    # It names the volume of an emptyDir after it alone: pods would share theirs.
+    for volume in spec["volumes"]:
+        volume["name"] = f"{name}-{volume['name']}"
+    for container in [*spec.get("initContainers", []), *spec["containers"]]:
+        container["image"] = IMAGE
+        # Its form of a secret is another one in each main version. Ports would be published on every address.
+        container["envFrom"] = [{"configMapRef": {"name": "muniment"}}]
+        container.pop("ports", None)
+        for mount in container.get("volumeMounts", []):
+            mount["name"] = f"{name}-{mount['name']}"
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": name}}, "spec": spec}
+
+
+def address(engine, name: str) -> str:
+    """Return the IP address of a pod."""
+    infrastructure = engine("pod", "inspect", "--format={{.InfraContainerID}}", name)
+    return engine("inspect", "--format={{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", infrastructure)
+
+
+@pytest.mark.requirement("ops.deployment")
+def test_the_pods_of_kubernetes_serve_one_registry_and_back_it_up(engine, network, tmp_path):
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "muniment"}, "data": SETTINGS}
+
+    def play(*pods: dict) -> None:
+        file = tmp_path / "pods.yaml"
+        file.write_text(yaml.safe_dump_all([config, *pods]))
+        engine("kube", "play", f"--network={network}", file)
+
+    nodes = ("node-one", "node-two")
+    play(*(pod("Deployment", "node.yaml", name) for name in nodes), pod("Deployment", "worker.yaml", "worker"))
+    for name in nodes:  # readiness is on a listener of its own
+        wait_for(engine, f"http://{address(engine, name)}:8001", "/readyz")
+    demo = "import muniment, pathlib; print(pathlib.Path(muniment.__file__).with_name('demo'))"
+    folder = engine("exec", "node-one-node", "python", "-c", demo)
+    engine("exec", "node-one-node", "muniment", "import", folder)
+    first, second = (wait_for(engine, f"http://{address(engine, name)}:8000", COMPANY) for name in nodes)
+    assert first == second
+    play(pod("CronJob", "backup.yaml", "backup"))
+    assert engine("wait", "backup-backup") == "0", logs(engine)
+    assert "read back and verified" in engine("logs", "backup-backup")
+    assert engine("inspect", "--format={{.State.Status}}", "worker-worker") == "running"
+    for word in ("Traceback", "Read-only file system", "Permission denied"):
+        assert word not in logs(engine)
