@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -31,6 +32,11 @@ _AS_ROOT = (
     "Warning: this runs as root. A fault in it could then change the whole machine; run it as a user of its own, as the"
     " examples in deploy/ do."
 )
+_WAYS_OUT: Final[dict[int | None, str]] = {
+    errno.EADDRINUSE: "Another process does: choose another port with --port.",
+    errno.EADDRNOTAVAIL: "This machine does not have that address: check --host.",
+    errno.EACCES: "Ports below 1024 are for privileged users: choose another port with --port.",
+}
 
 
 @main.command()
@@ -104,11 +110,17 @@ def _prepared(settings: config.Config, host: str, port: int) -> tuple[bool, sock
         is_new = not settings.on_postgresql and not settings.database_file.exists()
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         private_files.tighten(settings.data)
+    except OSError as error:
+        says = f"The data folder {settings.data} cannot be used: {error.strerror}."
+        raise click.ClickException(
+            f"{says} Name a folder that this user may write: muniment --data FOLDER serve."
+        ) from None
+    try:
         return is_new, bind(host, port)
     except OSError as error:
-        is_taken = error.errno == errno.EADDRINUSE
-        way_out = "choose another port with --port" if is_taken else "check --host, --port and the data folder"
-        raise click.ClickException(f"Cannot serve on {host}:{port} from {settings.data}: {error}; {way_out}.") from None
+        reason = str(error.strerror).partition(" (while")[0]
+        says = f"Cannot listen on {host}:{port}: {reason}."
+        raise click.ClickException(f"{says} {_WAYS_OUT.get(error.errno, 'Check --host.')}") from None
 
 
 def _chosen(*, demo: bool, mirror: Path | None) -> config.Config:
