@@ -18,12 +18,21 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
+# Says what is missing before anything is built: pip would refuse an old Python with the name of some package.
+define suitable
+	@$(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: $(or $(PYTHON),python3) is not Python 3.11 or newer. Install one, or name it: make $(or $(MAKECMDGOALS),install) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import pip' 2>/dev/null || \
+		{ echo "error: $(PYTHON) has no pip. On Debian it is the package python3-pip." >&2; exit 1; }
+endef
+
 # The environment is up to date when its stamp is newer than its sources. Everything in it is pinned by hash, including
 # uv and the build backend; only pip and the standard library must exist before. It includes bytecode, because with
 # PYTHONDONTWRITEBYTECODE every process would otherwise compile everything again.
 install: $(VENV)/.installed ## build .venv from the pinned requirements
 
 $(VENV)/.installed: requirements/dev.lock pyproject.toml
+	$(suitable)
 	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
 	awk '/^uv==/ {on = 1} on {print} on && !/\\$$/ {exit}' requirements/dev.lock > $(VENV)/uv.txt
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(VENV)/uv.txt
@@ -34,6 +43,8 @@ $(VENV)/.installed: requirements/dev.lock pyproject.toml
 
 # What serving needs, installed by pip alone: a third of what development needs. `make install` adds the rest.
 $(VENV)/.serving: requirements/runtime.lock requirements/build.lock pyproject.toml
+	$(suitable)
+	@echo "Building $(VENV): 60 packages are downloaded and installed, which takes a minute or two."
 	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --require-hashes -r requirements/build.lock -r requirements/runtime.lock
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
