@@ -535,6 +535,6 @@ def test_the_readme_runs_as_printed(instance, tmp_path):
         "Treasurer",
         "whole",
         "listing.updated",
-        "is_current=True",
+        "\nTrue ",
     ):
         assert shown in done.stdout, shown

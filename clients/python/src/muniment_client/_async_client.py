@@ -15,6 +15,7 @@ import msgspec
 
 from muniment_client._async_calls import AsyncCalls, AsyncOwnerCalls
 from muniment_client._copy import PATHS, ChangedDocuments, Copy, Entry, is_equal, newest, rows, same_feed
+from muniment_client._log import VERIFY_TRIES, LogProof, is_logged
 from muniment_client._wire import (
     MAX_BODY_BYTES,
     V1,
@@ -304,24 +305,45 @@ class AsyncClient(AsyncCalls):
         await asyncio.to_thread(copy.replace, entries, place)
         return place
 
-    async def verify(self, kind: Kind, key: str, document: bytes | Mapping[str, Any]) -> Verification:
+    async def verify(
+        self, kind: Kind, key: str, document: bytes | Mapping[str, Any], *, log_key: str | None = None
+    ) -> Verification:
         """
-        Compare a document that you hold with the one that the registry publishes now.
+        Compare a document that you hold with the one that the registry publishes now, and that one with the public log.
 
         Args:
             document: its JSON as it was published, which is compared byte for byte; or decoded, then by its members.
+            log_key: the key of the log, which must have signed; needs the extra ``muniment-client[log]``.
         """
+        found = await self._verified(kind, key, document, log_key)
+        for _ in range(VERIFY_TRIES - 1):
+            if found.is_logged or not found.checkpoint:
+                break
+            # The document may have changed between the two requests.
+            found = await self._verified(kind, key, document, log_key)
+        return found
+
+    async def _verified(
+        self, kind: Kind, key: str, document: bytes | Mapping[str, Any], log_key: str | None
+    ) -> Verification:
         try:
             response = await self._read(path(f"{V1}/{PATHS[kind]}/{{key}}", key))
         except NotFoundError:
             return Verification(is_published=False, is_current=False, sha256="", edition=await self._edition())
         published = decoded(response.body, Data[msgspec.Raw]).data
-        return Verification(
+        found = Verification(
             is_published=True,
             is_current=is_equal(document, published),
             sha256=hashlib.sha256(published).hexdigest(),
             edition=int(response.headers.get("x-muniment-edition", "0")),
         )
+        try:
+            answer = await self._read(f"{V1}/log/proof", {"kind": kind, "id": key})
+        except NotFoundError:
+            return found
+        proof = decoded(answer.body, Data[LogProof]).data
+        is_in_log = is_logged(kind, key, response.body, proof, log_key)
+        return found._replace(is_logged=is_in_log, checkpoint=proof.checkpoint)
 
     async def verify_history(self, place: Place) -> None:
         """

@@ -18,6 +18,7 @@ import msgspec
 
 from muniment_client._calls import Calls, OwnerCalls
 from muniment_client._copy import PATHS, ChangedDocuments, Copy, Entry, is_equal, newest, rows, same_feed
+from muniment_client._log import VERIFY_TRIES, LogProof, is_logged
 from muniment_client._wire import (
     MAX_BODY_BYTES,
     V1,
@@ -305,24 +306,43 @@ class Client(Calls):
         copy.replace(entries, place)
         return place
 
-    def verify(self, kind: Kind, key: str, document: bytes | Mapping[str, Any]) -> Verification:
+    def verify(
+        self, kind: Kind, key: str, document: bytes | Mapping[str, Any], *, log_key: str | None = None
+    ) -> Verification:
         """
-        Compare a document that you hold with the one that the registry publishes now.
+        Compare a document that you hold with the one that the registry publishes now, and that one with the public log.
 
         Args:
             document: its JSON as it was published, which is compared byte for byte; or decoded, then by its members.
+            log_key: the key of the log, which must have signed; needs the extra ``muniment-client[log]``.
         """
+        found = self._verified(kind, key, document, log_key)
+        for _ in range(VERIFY_TRIES - 1):
+            if found.is_logged or not found.checkpoint:
+                break
+            # The document may have changed between the two requests.
+            found = self._verified(kind, key, document, log_key)
+        return found
+
+    def _verified(self, kind: Kind, key: str, document: bytes | Mapping[str, Any], log_key: str | None) -> Verification:
         try:
             response = self._read(path(f"{V1}/{PATHS[kind]}/{{key}}", key))
         except NotFoundError:
             return Verification(is_published=False, is_current=False, sha256="", edition=self._edition())
         published = decoded(response.body, Data[msgspec.Raw]).data
-        return Verification(
+        found = Verification(
             is_published=True,
             is_current=is_equal(document, published),
             sha256=hashlib.sha256(published).hexdigest(),
             edition=int(response.headers.get("x-muniment-edition", "0")),
         )
+        try:
+            answer = self._read(f"{V1}/log/proof", {"kind": kind, "id": key})
+        except NotFoundError:
+            return found
+        proof = decoded(answer.body, Data[LogProof]).data
+        is_in_log = is_logged(kind, key, response.body, proof, log_key)
+        return found._replace(is_logged=is_in_log, checkpoint=proof.checkpoint)
 
     def verify_history(self, place: Place) -> None:
         """

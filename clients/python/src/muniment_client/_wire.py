@@ -80,19 +80,23 @@ class Rows(msgspec.Struct, Generic[T], frozen=True):
 
 class Verification(NamedTuple):
     """
-    Whether a document is the one that the registry publishes now.
+    Whether a document is the one that the registry publishes now, and whether the public log has it.
 
     Args:
         is_published: the registry has such a document.
         is_current: it is byte for byte this one.
         sha256: of the published document as JSON; empty if there is none.
         edition: the edition of the registry that was asked.
+        is_logged: a proof shows that the log has the published document. False also if the registry has no log.
+        checkpoint: the signed checkpoint that the proof leads to; keep it, and compare it with those of others.
     """
 
     is_published: bool
     is_current: bool
     sha256: str
     edition: int
+    is_logged: bool = False
+    checkpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
