@@ -108,7 +108,7 @@ class LogSite(OriginSite):
             found = self.proof(query)
             return Given(404, b"{}") if found is None else self._json(found)
         if path == "/api/v1/log/leaves":
-            first, limit = int(query["after"]) + 1, int(query["limit"])
+            first, limit = int(query.get("after", -1)) + 1, int(query["limit"])
             leaves = self.leaves[first : min(first + limit, self.shown_size())]
             return self._json([self.listed(first + place, leaf) for place, leaf in enumerate(leaves)])
         return self._listed_or_document(path, query) or super()._answer(request)

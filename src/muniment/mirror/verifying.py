@@ -293,10 +293,9 @@ class Verifier:
         self._begin(former)
         self._remember()
         with contextlib.suppress(_Enough):
+            self._compare_some()
             if is_all:
                 self._compare_all()
-            else:
-                self._compare_some()
         self._remember()
         return Verified(
             checkpoint=self._head,
@@ -589,6 +588,7 @@ class Verifier:
         if self._head.size > MAX_LEAVES:
             message = Phrase("The log has {size} leaves, more than --all reads.", size=self._head.size)
             raise BadRequest(message, "Run the command without --all.")
+        self._documents = self._leaves = 0
         latest: dict[tuple[Kind, str], _Latest] = {}
         frontier = Frontier()
         self._read_leaves(frontier, latest)
@@ -617,7 +617,8 @@ class Verifier:
             raise Conflict(message, _WHAT_TO_DO)
 
     def _listed_leaves(self, first: int, count: int) -> list[_ListedLeaf]:
-        leaves = self._read(f"/api/v1/log/leaves?after={first - 1}&limit={count}", _Leaves).data
+        after = f"after={first - 1}&" if first else ""
+        leaves = self._read(f"/api/v1/log/leaves?{after}limit={count}", _Leaves).data
         if [leaf.index for leaf in leaves] != list(range(first, first + count)):
             raise self._foreign(f"it does not list {count} leaves from {first} on")
         return leaves
@@ -675,7 +676,7 @@ class Verifier:
         return self._origin.decoded(self._get(path).body, form)
 
     def _note_fault(self, fault: str) -> None:
-        if not fault:
+        if not fault or fault in self._faults:
             return
         self._faults.append(fault)
         if len(self._faults) >= MAX_FAULTS:
