@@ -60,5 +60,5 @@ def _run(merge: Any, address: str, ending: threading.Event, *, waits: bool) -> N
 
 
 def tell(sentence: str) -> None:
-    """Say what happens, on the error stream."""
+    """Print a sentence to the error stream."""
     click.echo(sentence[:1].upper() + sentence[1:] + ".", err=True)
