@@ -79,7 +79,7 @@ def test_every_field_and_list_of_a_company_is_a_column_or_a_table(publish, rows)
     assert rows("SELECT company, title, votes_for, votes_against, end_date FROM proposals") == [
         ("harbour", "Dredge", 12.0, 1e30, "2026-02-01")
     ]
-    assert rows("SELECT address, tokens, percentage FROM holders") == [("0xb1", "500", 50.0)]
+    assert rows("SELECT address, tokens, tokens_number, percentage FROM holders") == [("0xb1", "500", 500.0, 50.0)]
     assert rows("SELECT name, target_minor, target, opened_on FROM funding_rounds") == [
         ("Seed", 250_000_000, 2_500_000.0, "2026-01-01")
     ]
@@ -88,6 +88,25 @@ def test_every_field_and_list_of_a_company_is_a_column_or_a_table(publish, rows)
     assert rows("SELECT theme FROM themes ORDER BY ordinal") == [("water",), ("ports",)]
     assert rows("SELECT name, until FROM former_names") == [("Old Harbour", "2025-01-01")]
     assert rows("SELECT framework_id, score, evaluator FROM assessments") == [("river", 72.5, "rules")]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("20,508.39 OP", 20508.39), ("500000", 500000.0), ("1,000,000", 1e6), (" 7.5 UNI ", 7.5), ("12 $TIDE", 12.0),
+        ("3OP", 3.0), ("0", 0.0), ("999,999", 999_999.0),
+        ("1,5", None), ("1.000,5", None), ("10,00", None), ("1,0000", None), ("about 5", None), ("5-6", None),
+        ("5 of 6", None), ("OP", None), ("", None), ("-5", None), ("1e9", None),
+    ],
+)  # fmt: skip
+def test_the_number_of_a_quantity_is_read_where_it_can_be_told(publish, rows, text, number):
+    publish(company(1, capTable=[{"address": "0xb1", "tokens": text, "percentage": 50}]))
+    assert rows("SELECT tokens, tokens_number FROM holders") == [(text, number)]
+
+
+def test_the_ids_of_proposals_are_a_column(publish, rows):
+    publish(company(1, proposals=[{"id": "eip-1", "title": "Purpose", "status": "passed"}]))
+    assert rows("SELECT id, title FROM proposals") == [("eip-1", "Purpose")]
 
 
 def test_people_frameworks_and_the_feed_are_tables_too(publish, rows):

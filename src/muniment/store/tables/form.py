@@ -54,6 +54,11 @@ Fields without a column: what only programs use, as are pictures and the ids of 
 
 They would be a tenth of the file.
 """
+_QUANTITIES: Final = frozenset({"tokens"})
+"""Texts that begin with a number, such as "20,508.39 OP", which as text can be neither compared nor summed."""
+_QUANTITY: Final = re.compile(r"([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(\.[0-9]+)?(?: ?[A-Za-z$][^0-9]{0,30})?")
+_IDENTIFIED: Final = frozenset({"proposals"})
+"""Lists whose ids people know, such as eip-1."""
 _INDEXED: Final = {
     "positions": ("person",),
     "themes": ("theme",),
@@ -201,6 +206,8 @@ def _of_list(field: Field, kind: Items, within: str, money: str) -> Table:
         Column("company", "TEXT", "The slug of the company.", _text(_KEY)),
         Column(_ORDINAL, "INTEGER", "The place in the list, from 1.", _whole(_ORDINAL)),
     ]
+    if name in _IDENTIFIED:
+        first.append(Column("id", "TEXT", "The id within the company, such as eip-1.", _text("id")))
     says = f"{field.label} of companies, one per row."
     return Table(name, "company", says, _in_order([*first, *columns]), ("company", _ORDINAL), _list(within, field.name))
 
@@ -249,7 +256,11 @@ def _columns_of(field: Field, money: str) -> list[Column]:
         month = f"{name.removesuffix('_on')}_month"
         return [Column(month, "TEXT", f"{field.label}: the month, such as 2024-03.", _month(field.name))]
     is_long = field.csv == CSV_LAST or field.name == "description"
-    return [Column(name, _TYPES.get(type(kind), "TEXT"), says, _reader(kind)(field.name), is_long)]
+    column = Column(name, _TYPES.get(type(kind), "TEXT"), says, _reader(kind)(field.name), is_long)
+    if field.name in _QUANTITIES:
+        says = f"{field.label}: the number alone, to compare and to sum."
+        return [column, Column(f"{name}_number", "REAL", says, _quantity(field.name))]
+    return [column]
 
 
 def _columns_of_record(field: Field, record: Record, money: str) -> list[Column]:
@@ -322,6 +333,19 @@ def _real(member: str) -> Callable[[JSONObject], Cell]:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
         return float(value)
+
+    return read
+
+
+def _quantity(member: str) -> Callable[[JSONObject], Cell]:
+    """Return a reader of the number that a text begins with; None if it cannot be told, as of "1,5" or "1.000,5"."""
+
+    def read(entry: JSONObject) -> Cell:
+        value = entry.get(member)
+        match = _QUANTITY.fullmatch(value.strip()) if type(value) is str else None
+        if match is None:
+            return None
+        return float(match[1].replace(",", "") + (match[2] or ""))
 
     return read
 
