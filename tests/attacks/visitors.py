@@ -105,8 +105,11 @@ class Requests:
             *("/accounts/signup/", "/accounts/confirm-email/", "/accounts/login/", "/accounts/password/reset/"),
             *("/accounts/password/reset/confirm/", "/accounts/login/code/", "/accounts/login/code/confirm/"),
             *("/language", "/accounts/2fa/webauthn/login/", "/setup", "/manage/companies/new"),
-            "/companies/quillmere/suggest",
+            *("/companies/quillmere/suggest", "/updates"),
         )
+        if number % 3 == 0:  # each kind of page that begins to send updates
+            topic, key = self._chance.choice((("company", "quillmere"), ("companies", f"q=tide{number}")))
+            return self.form(number, "/updates/new", topic=topic, key=key, pace="daily")
         return self.form(number, self._chance.choice(steps))
 
     def rest(self, number: int) -> Sent:

@@ -315,3 +315,11 @@ def deliver_failing():
     with pytest.raises(Abandoned):
         run.handler.work(run)
     run.failed("refused", for_good=True)
+
+
+def test_what_a_search_is_for_is_told_in_the_language_of_its_receiver(letters, publisher):
+    confirmed(letters, "companies", "type=DAO")
+    Subscriber.objects.update(language="de")
+    publisher.publish(harbour(teamSize=9))
+    send_as_due()
+    assert letters.to(EMAIL)[-1][0] == "[Muniment] 1 Neuigkeit: Typ: DAO"

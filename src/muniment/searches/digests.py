@@ -60,7 +60,8 @@ def _send(subscription: Subscription) -> bool:
     """Send what is new for a subscription, if anything is; return whether it was."""
     try:
         # Outside the transaction: a search may take long, and others wait to write.
-        found = news_of(subscription)
+        with in_language_of(subscription.subscriber):
+            found = news_of(subscription)
     except DamagedDocument:
         log.warning("updates wait for a damaged document", extra={"subscription": subscription.pk})
         Subscription.objects.filter(pk=subscription.pk).update(next_at=now() + TRIED_AGAIN)

@@ -142,6 +142,16 @@ def name_of_listing(topic: str, key: str) -> str | None:
     return str(data["company"]["name"] if topic == "company" else data["name"])
 
 
+def name_of(subscription: Subscription) -> str | None:
+    """Return the name of a listing, None if it is not public, or what a search is for in the current language."""
+    if subscription.topic in LISTINGS:
+        return name_of_listing(subscription.topic, subscription.key)
+    try:
+        return registry.search_of(subscription.topic, subscription.key).title
+    except BadRequest:
+        return str(subscription.title)
+
+
 def _of_listing(reader: Reader, subscription: Subscription, after: int, place: tuple[int, str]) -> News:
     topic, key = subscription.topic, subscription.key
     name = name_of_listing(topic, key)
@@ -160,6 +170,7 @@ def _of_search(reader: Reader, subscription: Subscription, after: int, place: tu
         wanted = registry.search_of(topic, subscription.key)
     except BadRequest:  # a field that it filters by is not declared any more
         return News(title, path, (), 0, is_over=True, place=place)
+    title = wanted.title  # in the language of the receiver
     changed = reader.changed_since(kind, after, CHANGES_READ)
     if not changed:
         return News(title, path, (), 0, is_over=False, place=place)

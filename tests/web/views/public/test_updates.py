@@ -188,6 +188,12 @@ def test_a_list_names_what_is_gone_and_ends_everything_at_once(visitor):
     assert "This address has no subscriptions." in visitor.get(subscriptions.mine_path(row.subscriber)).text
 
 
+def test_a_search_that_is_no_longer_possible_keeps_the_words_that_it_was_asked_with(visitor):
+    row = confirmed(Letters(), "companies", "type=DAO")
+    Subscription.objects.update(key="teamMin=x")
+    assert "Type: DAO" in visitor.get(subscriptions.mine_path(row.subscriber)).text
+
+
 def test_the_form_of_an_unconfirmed_request_says_nothing_of_others(visitor):
     asked()
     assert EMAIL not in visitor.get("/updates/new?topic=company&key=harbour").text

@@ -169,14 +169,13 @@ def _try(form: forms.Form, ask: Callable[[], None]) -> bool:
 
 def shown(row: Subscription) -> JSONObject:
     """Return a subscription as pages show it."""
-    is_listing = row.topic in news.LISTINGS
-    name = news.name_of_listing(row.topic, row.key) if is_listing else row.title
-    kind = {"company": gettext("Company"), "person": gettext("Person")}.get(row.topic, gettext("Search"))
+    name = news.name_of(row)
+    kinds = {"company": gettext("Company"), "person": gettext("Person")}
     return {
         "id": row.pk,
         "name": name or gettext("No longer public"),
         "address": news.path_of(row.topic, row.key) if name else "",
-        "kind": kind,
+        "kind": kinds.get(row.topic, gettext("Results of a search")),
         "pace": dict(PACES)[Subscription.Pace(row.pace)],
         "since": row.confirmed_at,
     }
