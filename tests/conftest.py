@@ -301,7 +301,7 @@ def _no_document_stays(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell the process that hands out the tests how many of them are left to `make prove`."""
+    """Pass the number of tests that are left to `make prove` to the process that hands out the tests."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput[LEFT] = session.config.stash.get(left_key, 0)
 
