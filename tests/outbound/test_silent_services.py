@@ -78,7 +78,7 @@ def ask_scanner(address, monkeypatch, _):
 def ask_mail(address, monkeypatch, _):
     monkeypatch.setattr(delivery, "TIMEOUT_S", 0.5)
     monkeypatch.setattr(delivery, "DELIVERY_S", 2.0)
-    delivery._send(f"smtp://{address}", ["ada@moss.example"], b"Subject: tide\n\nIt is high.\n")
+    delivery._send(f"smtp://{address}", {"to": ["ada@moss.example"]}, b"Subject: tide\n\nIt is high.\n")
 
 
 def ask_provider(address, monkeypatch, _):
@@ -144,6 +144,7 @@ def names(monkeypatch):
     wait_until(lambda: addresses._lookups._value == addresses.LOOKUPS, within_s=60, what="the end of the look-ups")
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.usefixtures("names")
 @pytest.mark.parametrize("name", ["virus scanner", "mail", "identity provider", "Stripe", "a website"])
 def test_a_call_ends_by_its_deadline_when_the_name_servers_are_silent(name, monkeypatch, tmp_path):
@@ -196,5 +197,5 @@ def test_a_message_that_was_accepted_is_not_sent_again_when_the_farewell_is_not_
     monkeypatch.setattr(delivery, "TIMEOUT_S", 0.5)
     answers = b"220 harbour\r\n250 harbour\r\n250 from\r\n250 to\r\n354 go on\r\n250 kept\r\n"
     with Halting(answers) as server:
-        delivery._send(f"smtp://{server.address}", ["ada@moss.example"], b"Subject: tide\n\nIt is high.\n")
+        delivery._send(f"smtp://{server.address}", {"to": ["ada@moss.example"]}, b"Subject: tide\n\nIt is high.\n")
         assert server.answered == 1

@@ -130,6 +130,7 @@ def test_addresses_differ_in_their_letters_not_in_their_case(letters):
     assert Subscriber.objects.get().email == EMAIL
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("topic", "key", "problem"),
     [
