@@ -25,6 +25,8 @@ from typing import Any, Final
 
 ROOT = Path(__file__).parents[1]
 START_S = 120
+MAX_MB: Final = 240
+"""What Muniment may take on the disk with its libraries and bytecode; 236 in November 2026."""
 ANSWERS: Final = {
     "/": "<h1",
     "/docs": "REST",
@@ -148,12 +150,21 @@ def run(*command: str | Path, **environment: str) -> str:
 def by_pip(python: str, wheel: Path, folder: Path) -> str:
     venv = folder / "venv"
     run(python, "-m", "venv", venv)
+    pip_mb = disk_mb(venv)
     began = time.monotonic()
     run(venv / "bin" / "python", "-m", "pip", "install", "--quiet", wheel)  # as users do: by the ranges of the wheel
     took_s = time.monotonic() - began
-    size = sum(file.stat().st_size for file in venv.rglob("*") if file.is_file() and not file.is_symlink()) >> 20
+    size_mb = disk_mb(venv) - pip_mb
+    if size_mb > MAX_MB:
+        raise RuntimeError(f"installs {size_mb} MB, more than {MAX_MB}: see which library grew")
     version = run(venv / "bin" / "muniment", "--version")
-    return f"{version}; installed in {took_s:.0f} s, {size} MB; {try_serving([venv / 'bin' / 'muniment'], folder)}"
+    return f"{version}; installed in {took_s:.0f} s, {size_mb} MB; {try_serving([venv / 'bin' / 'muniment'], folder)}"
+
+
+def disk_mb(folder: Path) -> int:
+    """Return the space that the files of *folder* take, in whole blocks as du counts them."""
+    files = [file for file in folder.rglob("*") if file.is_file() and not file.is_symlink()]
+    return sum(file.stat().st_blocks * 512 for file in files) >> 20
 
 
 def by_uv_oldest(python: str, wheel: Path, folder: Path) -> str:
