@@ -102,6 +102,14 @@ def test_a_message_shows_twenty_results_and_says_how_many_more_there_are(letters
     assert (text.count("(new)"), "- and 1 more\n" in text) == (20, True)
 
 
+def test_a_result_that_many_other_changes_followed_is_told(letters, publisher):
+    confirmed(letters, "companies", "q=harbour")
+    publisher.publish(harbour(teamSize=9))
+    publisher.publish(*(company(n, f"new-{n}", name=f"New {n}") for n in range(10, 1_200)))
+    send_as_due()
+    assert letters.to(EMAIL)[-1][0] == "[Muniment] 1 update: “harbour”"
+
+
 def test_many_changes_of_a_listing_are_counted_and_many_fields_named_in_part(letters, publisher):
     confirmed(letters)
     names = ("name", "symbol", "type", "industry", "teamSize", "treasury", "website")

@@ -57,7 +57,7 @@ READS = {
     "documents": (([("company", "company-1"), ("person", "x")],), {("company", "company-1"), ("person", "x")}),
     "cap_table": (("company-1", 1, 10), {("company", "company-1")}),
     "changes_of": (("person", "person-1", 5), {("person", "person-1")}),
-    "changed_since": (("company", 0, 5), {("company", "*")}),
+    "changed_matches": (("company", ListQuery(), 0), {("company", "*")}),
     "companies": ((ListQuery(),), {("company", "*")}),
     "people": ((ListQuery(),), {("person", "*")}),
     "ordered": (("framework", ListQuery(), 5), {("framework", "*")}),

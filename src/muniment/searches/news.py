@@ -23,10 +23,6 @@ KINDS: Final = {"companies": "company", "people": "person", "frameworks": "frame
 PATHS: Final = {kind: f"/{name}" for name, kind in KINDS.items()}
 LISTINGS: Final = ("company", "person")
 """The topics that are a listing; all others are searches."""
-CHANGES_READ: Final = 5_000
-"""The latest changes of a kind that are looked at for a search."""
-CHANGED_COMPARED: Final = 1_000
-"""The documents that changed last, which are compared with a search."""
 SHOWN: Final = 20
 """Results, or changes of a listing, that a message shows."""
 FIELDS_SHOWN: Final = 6
@@ -98,7 +94,7 @@ class News(NamedTuple):
         name: the name of the listing, or what the search is for.
         path: the page of the listing or search.
         items: the first of them.
-        more: how many more there are; of a search after a large import, at least.
+        more: how many more there are.
         is_over: there is no such listing or search any more.
         place: the change and the feed up to which this is what is new.
     """
@@ -171,16 +167,17 @@ def _of_search(reader: Reader, subscription: Subscription, after: int, place: tu
     except BadRequest:  # a field that it filters by is not declared any more
         return News(title, path, (), 0, is_over=True, place=place)
     title = wanted.title  # in the language of the receiver
-    changed = reader.changed_since(kind, after, CHANGES_READ)
-    if not changed:
+    query = wanted.listed
+    if query.q and kind != "framework":
+        # In the order of relevance, a search of very many results leaves the least relevant ones out.
+        query = msgspec.structs.replace(query, sort="updated")
+    changed = reader.changed_matches(kind, query, after)
+    keys = tuple(changed)[:SHOWN]
+    if not keys:
         return News(title, path, (), 0, is_over=False, place=place)
-    keys = tuple(changed)[:CHANGED_COMPARED]
-    query = msgspec.structs.replace(wanted.listed, ids=keys, page=1, page_size=SHOWN, sort="updated")
-    if kind == "framework":
-        query = msgspec.structs.replace(query, sort=None)
-    found = reader.page(kind, query)
-    items = [_result(reader, kind, msgspec.json.decode(item), changed, after) for item in found.items]
-    return News(title, path, items, found.total - len(items), is_over=False, place=place)
+    shown = reader.page(kind, ListQuery(ids=keys, page_size=SHOWN))
+    items = [_result(reader, kind, msgspec.json.decode(item), changed, after) for item in shown.items]
+    return News(title, path, items, len(changed) - len(items), is_over=False, place=place)
 
 
 def _result(reader: Reader, kind: str, item: JSONObject, changed: dict[str, bool], after: int) -> Item:

@@ -667,26 +667,26 @@ class Reader(PublishedFile):
         condition = "WHERE kind = ? AND key = ? ORDER BY sequence DESC LIMIT ?"
         return change_rows(self._connection(), condition, kind, key, limit)
 
-    def changed_since(self, kind: str, after: int, most: int) -> dict[str, bool]:
+    def changed_matches(self, kind: str, query: ListQuery, after: int) -> dict[str, bool]:
         """
-        Return the keys of the documents of a kind with changes after number *after*, the latest first.
-
-        Args:
-            most: the number of changes that are looked at, the latest ones.
+        Return the keys of what a list finds and that changed after number *after*, the latest first.
 
         Returns:
             Of each, whether it was published by one of these changes.
         """
-        note((kind, "*"))
-        latest_changes = (
-            "SELECT key, change, sequence FROM published_change WHERE sequence > ? AND kind = ?"
-            " ORDER BY sequence DESC LIMIT ?"
+        chosen = selection(kind, query)
+        # It begins with the changes after the number: by the index of kinds, all changes ever made would be read.
+        changed_documents = (
+            "SELECT d.key, d.position, max(c.change = 'published') FROM published_change AS c"
+            " CROSS JOIN published_document AS d ON d.kind = c.kind AND d.key = c.key"
+            " WHERE c.sequence > ? AND +c.kind = ? GROUP BY d.key ORDER BY max(c.sequence) DESC"
         )
-        rows = self._connection().execute(
-            f"SELECT key, max(change = 'published') FROM ({latest_changes}) GROUP BY key ORDER BY max(sequence) DESC",
-            (after, kind, most),
-        )
-        return {key: bool(is_new) for key, is_new in rows}
+        with self.snapshot((kind, "*")) as (connection, state):
+            rows = connection.execute(changed_documents, (after, kind)).fetchall()
+            if not rows or chosen.is_everything:
+                return {key: bool(is_new) for key, _, is_new in rows}
+            found = set(self._positions.get(connection, chosen, state.versions[kind]).positions)
+        return {key: bool(is_new) for key, position, is_new in rows if position in found}
 
     def keys(self, kind: str, prefix: str, limit: int, *, skip: int = 0) -> list[str]:
         """Return at most *limit* keys that start with *prefix*, in order, after the first *skip*."""
