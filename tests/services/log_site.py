@@ -118,6 +118,8 @@ class LogSite(OriginSite):
             if path == f"/api/v1/{name}":
                 keys = [key for each, key in self.documents if each == kind]
                 member = {"company": "id", "person": "slug", "framework": "frameworkId"}[kind]
+                if kind == "framework":
+                    return self._json([{member: key} for key in keys])
                 chosen = [{member: key} for key in keys[int(query["page"]) - 1 :][:1]]
                 return Given(200, json.dumps({"data": chosen, "pagination": {"total": len(keys)}}).encode())
             document = self.documents.get((kind, path.removeprefix(f"/api/v1/{name}/")))

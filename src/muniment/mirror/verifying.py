@@ -66,6 +66,7 @@ PAUSE_S: Final = 1.0
 MAX_STATE_BYTES: Final = 256 << 10
 _MAX_ADDRESSES: Final = 4
 _PATHS: Final[dict[Kind, str]] = {"company": "companies", "person": "people", "framework": "frameworks"}
+_PAGED: Final[tuple[Kind, ...]] = ("company", "person")
 _NOT_FOUND: Final = frozenset({404})
 _REFUSED: Final = frozenset({400, 404})
 _OWN_ADDRESS: Final = re.compile(
@@ -168,6 +169,10 @@ class _Pagination(msgspec.Struct):
 class _List(msgspec.Struct):
     data: Annotated[list[_Item], msgspec.Meta(max_length=1)]
     pagination: _Pagination
+
+
+class _Frameworks(msgspec.Struct):
+    data: Annotated[list[_Item], msgspec.Meta(max_length=100_000)]
 
 
 class _Named(msgspec.Struct, rename="camel"):
@@ -486,23 +491,24 @@ class Verifier:
 
     def _compare_some(self) -> None:
         """Compare documents that are listed, and leaves, each chosen at random."""
-        totals = {kind: self._listed(kind, 1).pagination.total for kind in _PATHS}
-        total = sum(totals.values())
-        places = self._random.sample(range(min(total, MAX_SIZE)), min(SAMPLES, total))
-        for place in sorted(places):
-            self._compare_listed(totals, place)
+        # Frameworks are listed at once, the others in pages.
+        frameworks = self._read("/api/v1/frameworks", _Frameworks).data
+        companies, people = [self._listed(kind, 1).pagination.total for kind in _PAGED]
+        total = min(companies + people + len(frameworks), MAX_SIZE)
+        for place in sorted(self._random.sample(range(total), min(SAMPLES, total))):
+            if place < companies:
+                self._compare_listed("company", place)
+            elif place < companies + people:
+                self._compare_listed("person", place - companies)
+            else:
+                self._compare_document("framework", frameworks[place - companies - people].framework_id)
         for index in self._random.sample(range(self._head.size), min(SAMPLES, self._head.size)):
             self._compare_leaf(index)
 
-    def _compare_listed(self, totals: dict[Kind, int], place: int) -> None:
-        for kind, count in totals.items():
-            if place < count:
-                item = next(iter(self._listed(kind, place + 1).data), None)
-                # A list may have become shorter meanwhile.
-                if item is not None:
-                    self._compare_document(kind, _key_of_item(kind, item))
-                return
-            place -= count
+    def _compare_listed(self, kind: Kind, place: int) -> None:
+        # A list may have become shorter meanwhile.
+        for item in self._listed(kind, place + 1).data:
+            self._compare_document(kind, _key_of_item(kind, item))
 
     def _listed(self, kind: Kind, page: int) -> _List:
         return self._read(f"/api/v1/{_PATHS[kind]}?pageSize=1&page={page}", _List)
