@@ -7,6 +7,7 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.core.cache import cache
 
+from make import registry
 from make.accounts import account
 from make.published import company
 from make.subscriptions import EMAIL, asked, confirmed, send_as_due, token_in
@@ -21,6 +22,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Forbidden, LimitReached, NotFound, TooMany
 from muniment.languages.speaking import speaking
 from muniment.mail.outgoing import KIND
+from muniment.registry.people.erasing import erase_person
 from muniment.searches import subscriptions
 from muniment.searches.models import Subscriber, Subscription
 from muniment.searches.personal_data import PART
@@ -390,3 +392,17 @@ def test_messages_are_in_the_language_in_which_they_were_asked_for(letters):
     assert row.subscriber.language == "de"
     asked()
     assert letters.to(EMAIL)[-1][0] == "[Muniment] Ihre Neuigkeiten: Harbour Commons"
+
+
+def test_erasing_a_person_removes_them_from_subscriptions_and_names_the_others(letters):
+    mine = registry.published(registry.owner(), positions=[{"title": "Chair", "person": {"name": "Ottoline Reed"}}])
+    registry.link_names(mine.slug)
+    subscriber = Subscriber.objects.create(email=EMAIL)
+    of_person = {"subscriber": subscriber, "confirmed_at": now()}
+    Subscription.objects.create(topic="person", key="ottoline-reed", title="Ottoline Reed", **of_person)
+    Subscription.objects.create(topic="people", key="q=Ottoline+Reed", title="“Ottoline Reed”", **of_person)
+    result = erase_person(registry.reviewer(), "ottoline-reed")
+    row = Subscription.objects.get(topic="person")
+    assert (row.key, row.title) == (f"erased:{row.pk}", "")
+    # What a visitor typed into a search is listed for the operator, like every other text.
+    assert [each.where for each in result.mentions if each.what == "subscription"] == [""]
