@@ -158,6 +158,7 @@ def test_every_public_page_is_accessible(browser, site):
     context.close()
 
 
+@pytest.mark.whole(keeps=0)
 def test_every_page_of_an_owner_is_accessible(browser, site):
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
     look_at(sign_in(context, site, OWNER), site, OWNER_PATHS)
@@ -170,12 +171,14 @@ def test_every_page_of_a_reviewer_is_accessible(browser, site):
     context.close()
 
 
+@pytest.mark.whole(keeps=0)
 def test_every_page_of_an_operator_is_accessible(browser, site):
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
     look_at(sign_in(context, site, OPERATOR), site, OPERATOR_PATHS)
     context.close()
 
 
+@pytest.mark.whole(keeps=0)
 def test_every_page_of_an_import_is_accessible(browser, site):
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
     page = sign_in(context, site, OPERATOR)
@@ -217,6 +220,7 @@ def test_every_refused_form_is_accessible(browser, site):
     context.close()
 
 
+@pytest.mark.whole(keeps=0)
 def test_a_full_queue_is_accessible(browser, site, post):
     framework = site.data_of("/api/v1/frameworks")[0]["frameworkId"]
     at_home, at_work, passing = (

@@ -48,6 +48,7 @@ def is_gone(product: Product) -> bool:
     return not any(b'"berthsMin"' in body for body in (*described, *tools(product)))
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_declared_field_comes_into_use_while_every_request_is_answered(workers, tmp_path):
     data = demo_registry(tmp_path / "data")
@@ -65,6 +66,7 @@ def test_a_declared_field_comes_into_use_while_every_request_is_answered(workers
         assert "Traceback" not in product.output()
 
 
+@pytest.mark.whole(keeps=0)
 def test_every_node_uses_a_declared_field_while_every_request_is_answered(postgres, tmp_path):
     url = postgres.create("declaring")
     with Nodes(tmp_path, url, 2, "--workers", "2", rate_limit="off") as nodes:
