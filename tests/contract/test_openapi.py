@@ -8,6 +8,7 @@ import pytest
 
 from make.asgi import Client
 from make.published import Publisher, company, framework, person
+from make.rest import FileLog
 from muniment.api.application import Api
 from muniment.api.contract import API_VERSION, examples, openapi_document
 from muniment.api.routes import ROUTES
@@ -35,6 +36,7 @@ def client(tmp_path_factory):
     reader = Reader(folder / "muniment.sqlite3")
     api = Api(reader, Config({}, data=folder), SCHEMA)
     api.exports.make()
+    api.open_log(FileLog(reader.path))
     yield Client(api)
     reader.close()
     publisher.close()
@@ -79,6 +81,10 @@ def test_the_document_is_the_one_that_the_command_prints(document, tmp_path):
         ("/api/v1/stats", "/api/v1/stats"),
         ("/api/v1/changes", "/api/v1/changes"),
         ("/api/v1/exports", "/api/v1/exports"),
+        ("/api/v1/log", "/api/v1/log"),
+        ("/api/v1/log/proof", "/api/v1/log/proof?kind=company&id=company-1"),
+        ("/api/v1/log/proof", "/api/v1/log/proof?formerSize=2&size=9"),
+        ("/api/v1/log/leaves", "/api/v1/log/leaves?limit=3"),
     ],
 )
 def test_every_answer_is_as_the_contract_says(client, document, path, target):

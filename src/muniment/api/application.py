@@ -14,6 +14,7 @@ from muniment.api.changes import LiveChanges, Place, is_at_the_end, place_of
 from muniment.api.csv_files import CSV, CsvFiles
 from muniment.api.export_files import find_export, send_export, until_made
 from muniment.api.parameters import V1, decode, read
+from muniment.api.public_log import TILES, LogSource, PublicLog
 from muniment.api.responses import (
     ALLOW,
     QUICK_BYTES,
@@ -104,6 +105,7 @@ class Api:
         self._config = config
         self.hits = self.misses = 0
         """Cache hits and misses: plain numbers, because every read counts one."""
+        self._log = PublicLog(config.base_url, origin=config.mirrored)
         self._waiting: dict[object, asyncio.Future[Result]] = {}
         self.use(schema)
 
@@ -112,12 +114,18 @@ class Api:
         self.schema = schema
         self.exports.use(schema)
         self.tables.use(schema)
-        self.context = Context(self.reader, self.exports, self.tables, self._config.base_url, schema)
+        self.context = Context(self.reader, self.exports, self.tables, self._config.base_url, schema, self._log)
         routes = routes_of(schema)
         self._fixed = {route.path: route for route in routes if not route.missing}
         self._nested = {(route.segment[0], route.segment[2]): route for route in routes if route.missing}
+        self._tiles = self._nested[TILES, ""]
         self._lines = {route.operation_id: route.header_lines() for route in routes}
         self._pages = contract.build(self._config, schema)
+
+    def open_log(self, source: LogSource) -> None:
+        """Answer the routes of the public log from now on."""
+        self._log = PublicLog(self._config.base_url, source=source, origin=self._config.mirrored)
+        self.context = self.context._replace(log=self._log)
 
     def start(self) -> None:
         """Start creating exports, and following with the tables, in the background."""
@@ -232,7 +240,10 @@ class Api:
         parts = [decode(part) or "" for part in raw_path.removesuffix(b"/").split(b"/")]
         if any("/" in part for part in parts):
             return None, ""
-        route = self._fixed.get("/".join(parts))
+        path = "/".join(parts)
+        if path.startswith(TILES):
+            return self._tiles, path.removeprefix(TILES)
+        route = self._fixed.get(path)
         if route is not None or len(parts) <= SEGMENT:
             return route, ""
         prefix, suffix = "/".join((*parts[:SEGMENT], "")), "/".join(("", *parts[SEGMENT + 1 :]))

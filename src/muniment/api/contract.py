@@ -78,6 +78,7 @@ _TAGS: Final = {
     "Companies": "Reviewed companies, DAOs, nonprofits, accelerators, incubators and funds.",
     "People": "People with positions at these organizations.",
     "Frameworks": "Assessment frameworks and programs.",
+    "Log": "The public log, by which strangers verify the history.",
     "Registry": "The registry as a whole.",
 }
 
@@ -161,13 +162,13 @@ def _error(description: str, example: str, *headers: str) -> Part:
 
 def _operation(route: Route, example: Any) -> Part:
     own = ("Deprecation", "Sunset") if route.deprecation else ()
-    envelope = ENVELOPES.get(route.schema) or _TABLES[route.schema]
+    envelope = {**ENVELOPES, **_TABLES, **_LOG}[route.schema]
     pages = ("Link",) if "pagination" in envelope.get("properties", ()) else ()
     content: Part = {"application/json": {"schema": ref(route.schema), "example": example}}
     kept: tuple[str, ...] = _CACHED
     conditions = _CONDITIONS
-    if route.schema == "ChangeStream":
-        content = {"text/event-stream": {"schema": ref(route.schema), "example": example}}
+    if route.schema in _FORMS:
+        content = {_FORMS[route.schema]: {"schema": ref(route.schema), "example": example}}
         kept, conditions = (), (_LAST_EVENT_ID,)
     cut: tuple[str, ...] = ()
     if FORMAT.name in route.by_name:
@@ -229,7 +230,7 @@ def _segment(route: Route) -> list[Part]:
     _, name, _ = route.segment
     if not name:
         return []
-    example = {"company": "blue-river-trust", "person": "ada-fluss", "framework": "river-score"}[route.missing]
+    example = _IDS[route.missing]
     return [
         {
             "name": name,
@@ -340,6 +341,7 @@ def schemas(schema: Schema) -> dict[str, JsonSchema]:
         ),
         **ENVELOPES,
         **_TABLES,
+        **_LOG,
     }
 
 
@@ -481,6 +483,60 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
 }
 
 
+BASE64: Final = {"type": "string", "contentEncoding": "base64"}
+_LEAF: Final[dict[str, JsonSchema]] = {
+    "kind": {"type": ["string", "null"], "enum": ["company", "person", "framework", None]},
+    "key": _described({"type": ["string", "null"]}, "The slug or frameworkId."),
+    "change": _enum("published", "updated", "unlisted", "state"),
+    "salt": _described({**BASE64, "type": ["string", "null"]}, "Random; null once a person was erased."),
+    "digest": {
+        "type": ["string", "null"],
+        "pattern": "^[0-9a-f]{64}$",
+        "description": "SHA-256 of the body of the document's detail; null if there is none.",
+    },
+}
+_LOG: Final[dict[str, JsonSchema]] = {
+    "Log": _open_object(
+        {
+            "origin": _described(TEXT, "The name of the log."),
+            "size": _described(COUNT, "The number of its leaves."),
+            "root": BASE64,
+            "keys": _described({"type": "array", "items": TEXT}, "The keys that sign, the newest first."),
+            "successions": _described(
+                {"type": "array", "items": TEXT}, "Signed notes by which each former key names the next one."
+            ),
+            "begunAt": MOMENT,
+            "former": {
+                "anyOf": [ref("FormerLog"), {"type": "null"}],
+                "description": "The log that could not be continued, if this one began instead of it.",
+            },
+            "checkpointUrl": {"type": "string", "format": "uri-reference"},
+            "tilesUrl": {"type": "string", "format": "uri-reference"},
+        }
+    ),
+    "FormerLog": _open_object({"origin": TEXT, "size": COUNT, "root": {**BASE64, "type": ["string", "null"]}}),
+    "LogOne": _one("Log"),
+    "Checkpoint": {"type": "string", "description": "A signed note: origin, size, root, and signatures."},
+    "Tile": {"type": "string", "format": "binary", "description": "Hashes of 32 bytes, or data of leaves."},
+    "LoggedLeaf": _open_object(_LEAF),
+    "LogProof": _open_object(
+        {
+            "index": COUNT,
+            "formerSize": COUNT,
+            "size": COUNT,
+            "leaf": ref("LoggedLeaf"),
+            "leafData": BASE64,
+            "hashes": {"type": "array", "items": BASE64},
+            "checkpoint": _described(TEXT, "The signed note of the log of that size."),
+        },
+        *("index", "formerSize", "leaf", "leafData", "checkpoint"),
+    ),
+    "LogProofOne": _one("LogProof"),
+    "Leaf": _open_object({"index": COUNT, **_LEAF, "leaf": BASE64}),
+    "LeafList": _list_of("Leaf", nextAfter={"type": "integer", "minimum": -1, "description": "The next `after`."}),
+}
+
+
 _TABLES: Final[dict[str, JsonSchema]] = {
     "Column": _open_object({"name": TEXT, "type": _enum("TEXT", "INTEGER", "REAL"), "help": TEXT}),
     "Table": _open_object(
@@ -539,9 +595,44 @@ def examples(schema: Schema) -> JSONObject:
             "head": 7,
         },
         "ChangeStream": _EVENT.format(**_CHANGE, data=msgspec.json.encode(_CHANGE).decode()),
+        **_log_examples(),
         "ExportList": {"data": [_EXPORT]},
         "TableList": {"data": [_TABLE], "edition": 7},
         "QueryResult": {"data": [{"companies": 1}], "columns": ["companies"], "truncated": None, "edition": 7},
+    }
+
+
+def _log_examples() -> JSONObject:
+    salt, digest_of_body = "AAECAwQFBgcICQoLDA0ODw==", "5e" * 32
+    node = "XrcYDQtBVfFp0pdU4tvlzZf7PVMCSJ9XWvpBkZCbPJs="
+    members = {
+        "kind": "company",
+        "key": "blue-river-trust",
+        "change": "published",
+        "salt": salt,
+        "digest": digest_of_body,
+    }
+    origin = "registry.example/9f1c2ab34d5e6f70"
+    key = f"{origin}+26f2a3d1+AUVvLqRz7xkS6dU3cJY2x5b8k1O9m4o0w7l3c5h2e6tA"
+    note = f"{origin}\n1\n{node}\n\n\u2014 {origin} JvKj0Q==\n"
+    log = {
+        "origin": origin,
+        "size": 1,
+        "root": node,
+        "keys": [key],
+        "successions": [],
+        "begunAt": _CHANGE["at"],
+        "former": None,
+        "checkpointUrl": "https://registry.example/api/v1/log/checkpoint",
+        "tilesUrl": "https://registry.example/api/v1/log/tile",
+    }
+    proof = {"index": 0, "size": 1, "leaf": members, "leafData": node, "hashes": [], "checkpoint": note}
+    return {
+        "LogOne": {"data": log},
+        "Checkpoint": note,
+        "Tile": "",
+        "LogProofOne": {"data": proof},
+        "LeafList": {"data": [{"index": 0, **members, "leaf": node}], "nextAfter": 0},
     }
 
 
@@ -598,6 +689,19 @@ ERROR_EXAMPLES: Final = {
     "internal_error": Internal("01jexample0000000000000000"),
     "unavailable": Unavailable("Too many searches are running.", "Try again in a few seconds."),
 }
+_IDS: Final = {
+    "company": "blue-river-trust",
+    "person": "ada-fluss",
+    "framework": "river-score",
+    "tile": "0/000.p/1",
+}
+"""An example of what each segment identifies."""
+_FORMS: Final = {
+    "ChangeStream": "text/event-stream",
+    "Checkpoint": "text/plain; charset=utf-8",
+    "Tile": "application/octet-stream",
+}
+"""The media types of what is not JSON."""
 _CSV_EXAMPLES: Final = {
     "listCompanies": "id,name,symbol\r\nblue-river-trust,Blue River Trust,BLUE\r\n",
     "listPeople": 'slug,name,positions\r\nada-fluss,Ada Fluss,"Steward, Blue River Trust"\r\n',

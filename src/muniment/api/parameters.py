@@ -55,7 +55,8 @@ def whole_number(name: str, description: str, *, minimum: int, maximum: int | No
     top = 10**MAX_DIGITS - 1 if maximum is None else maximum
 
     def parse(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS and minimum <= int(text) <= top):
+        digits = text.removeprefix("-") if minimum < 0 else text
+        if not (text.isascii() and digits.isdigit() and len(text) <= MAX_DIGITS and minimum <= int(text) <= top):
             raise ValueError
         return int(text)
 

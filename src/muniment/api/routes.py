@@ -45,6 +45,7 @@ from muniment.api.parameters import (
     whole_number,
     words,
 )
+from muniment.api.public_log import LOG, MAX_LEAVES, TILES, PublicLog
 from muniment.api.responses import Answer, declared_licence, link_line
 from muniment.kernel import csv_text
 from muniment.kernel.csv_text import CsvForm
@@ -82,6 +83,7 @@ class Context(NamedTuple):
     tables: Tables
     base_url: str
     schema: Schema = registry_schema("USD")
+    log: PublicLog = PublicLog("")
 
     @property
     def listings(self) -> Mapping[str, Listing]:
@@ -439,6 +441,31 @@ def wanted_changes(values: Values) -> Wanted:
     return Wanted(changes, has_documents=values["include"] is not None)
 
 
+def get_log(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
+    return _of_log(context.log.describe(), headers)
+
+
+def get_checkpoint(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
+    return _of_log(context.log.checkpoint(), headers)
+
+
+def get_tile(context: Context, path: str, _values: Values, headers: bytes) -> Result:
+    return _of_log(context.log.tile(path), headers)
+
+
+def get_proof(context: Context, _path: str, values: Values, headers: bytes) -> Result:
+    return _of_log(context.log.proof(values), headers)
+
+
+def list_leaves(context: Context, _path: str, values: Values, headers: bytes) -> Result:
+    return _of_log(context.log.leaves(values), headers)
+
+
+def _of_log(answer: Answer, headers: bytes) -> Result:
+    answer.lines = headers
+    return Result(answer, 0, ())  # what is read of the log is not kept
+
+
 def list_exports(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
     version = context.reader.version
     files = context.exports.files()
@@ -491,6 +518,10 @@ def companies_quick(context: Context, values: Values) -> bool:
 def changes_quick(context: Context, values: Values) -> bool:
     """Return whether the feed has that past; a replica asks its source otherwise. Many documents take long to read."""
     return values["include"] is None and context.reader.has_past(values["after"] or 0, values["chain"])
+
+
+def in_a_thread(_context: Context, _values: Values) -> bool:
+    return False
 
 
 def people_quick(context: Context, values: Values) -> bool:
@@ -586,6 +617,23 @@ IDS = words(
 )
 AFTER = whole_number("after", "The last sequence number that you have; 0 to start.", minimum=0, default=0)
 LIMIT = whole_number("limit", "The maximum number of changes.", minimum=1, maximum=MAX_CHANGES, default=500)
+PROVEN_KIND: Final = one_of("kind", "The kind of the document to prove.", KINDS)
+PROVEN_ID: Final = text(
+    "id", "The slug or frameworkId of the document to prove.", example="blue-river-trust", blank=False
+)
+PROVEN_INDEX: Final = whole_number("index", "The leaf to prove, from 0.", minimum=0, default=0)
+PROVEN_SIZE: Final = whole_number(
+    "size", "The size of the log to prove it for; the present one by default.", minimum=0, default=1
+)
+FORMER_SIZE: Final = whole_number(
+    "formerSize", "The size of a former log that this one continues.", minimum=0, default=0
+)
+AFTER_LEAF: Final = whole_number(
+    "after", "List the leaves after this index; -1 begins with the first.", minimum=-1, default=-1
+)
+LEAVES: Final = whole_number(
+    "limit", "The maximum number of leaves.", minimum=1, maximum=MAX_LEAVES, default=MAX_LEAVES
+)
 CHANGED_KINDS: Final = some_of("kind", "Only changes of these kinds, separated by commas.", KINDS)
 CHANGED_IDS: Final = words(
     "ids",
@@ -852,6 +900,65 @@ ROUTES: Final = (
         schema="ChangeStream",
         answer=None,
         parameters=(AFTER, CHAIN, CHANGED_KINDS, CHANGED_IDS, INCLUDE),
+    ),
+    Route(
+        path=LOG,
+        operation_id="getLog",
+        tag="Log",
+        summary="Get the public log",
+        description="The append-only Merkle log of everything that was published: its origin, size and root, and the "
+        "keys that sign it. `muniment verify` verifies it. `former` is another log that this one began instead of.",
+        schema="LogOne",
+        answer=get_log,
+        quick=in_a_thread,
+    ),
+    Route(
+        path=f"{LOG}/checkpoint",
+        operation_id="getCheckpoint",
+        tag="Log",
+        summary="Get the log's checkpoint",
+        description="The signed statement of origin, size and root, in the forms of c2sp.org/tlog-checkpoint and "
+        "c2sp.org/signed-note.",
+        schema="Checkpoint",
+        answer=get_checkpoint,
+        quick=in_a_thread,
+    ),
+    Route(
+        path=f"{LOG}/proof",
+        operation_id="getProof",
+        tag="Log",
+        summary="Prove a document or a leaf",
+        description="With `kind` and `id`, the proof that a published document is in the log: the leaf, the hashes "
+        "that lead to the root, and the signed checkpoint. The `digest` is the SHA-256 of the body of its detail. With "
+        "`index`, the proof of that leaf. With `formerSize`, the proof that the log continues the one of that size.",
+        schema="LogProofOne",
+        answer=get_proof,
+        parameters=(PROVEN_KIND, PROVEN_ID, PROVEN_INDEX, PROVEN_SIZE, FORMER_SIZE),
+        quick=in_a_thread,
+    ),
+    Route(
+        path=f"{LOG}/leaves",
+        operation_id="listLeaves",
+        tag="Log",
+        summary="List the log's leaves",
+        description="What each leaf is a hash of: salt, kind, key, change and digest. They are null once a person was "
+        "erased. The change `state` is of a document that changed without an entry in the change feed.",
+        schema="LeafList",
+        answer=list_leaves,
+        parameters=(AFTER_LEAF, LEAVES),
+        quick=in_a_thread,
+    ),
+    Route(
+        path=f"{TILES}{{tile}}",
+        operation_id="getTile",
+        tag="Log",
+        summary="Get a tile of the log",
+        description="Hashes of the log by c2sp.org/tlog-tiles, for example `0/x001/234.p/5`, or with `entries/` the "
+        "data of leaves.",
+        schema="Tile",
+        answer=get_tile,
+        quick=in_a_thread,
+        missing="tile",
     ),
     Route(
         path=f"{V1}/exports",

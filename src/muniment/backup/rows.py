@@ -40,6 +40,7 @@ IN_EVERY_INSTANCE: Final = frozenset(
             "accounts_databaseform",
             "published_chain",
             "published_log",
+            "registry_logkey",
         ),
     }
 )

@@ -36,6 +36,7 @@ MODULES: Final = {
     "feed": "feed",
     "fields": "fields",
     "keys": "keys",
+    "log": "log",
     "mirror": "mirror",
     "person": "people",
     "plugins": "plugins",

@@ -29,7 +29,7 @@ class RegistryConfig(AppConfig):
         import muniment.registry.logos.stored
         import muniment.registry.people.erasing  # noqa: F401 - importing it registers them
         from muniment.accounts import personal_data
-        from muniment.accounts.keys import kept
+        from muniment.accounts.keys import kept, sealed
         from muniment.mail import html
         from muniment.plugins import loading
         from muniment.registry import own_data
@@ -37,7 +37,7 @@ class RegistryConfig(AppConfig):
         from muniment.registry.declared import applying, current
         from muniment.registry.inviting.accounts import forget_ended
         from muniment.registry.people import suppression
-        from muniment.registry.publishing import publisher, republishing, upgrade
+        from muniment.registry.publishing import publisher, republishing, signed_log, upgrade
         from muniment.registry.settings.mail_mark import declared_mark
         from muniment.registry.verification.proofs import CODE_VALID_FOR, repeat_proofs
         from muniment.scrub import checks
@@ -47,6 +47,9 @@ class RegistryConfig(AppConfig):
         personal_data.register(own_data.PART)
         kept.register(suppression.SECRET)
         kept.accept_signed("codes that prove a domain", CODE_VALID_FOR)
+        sealed.KINDS.append(
+            sealed.of_column("keys of the public log", signed_log.sealed_rows, "sealed", signed_log.PURPOSE)
+        )
         checks.register(republishing.CHECK)
         checks.register(republishing.LOG)
         checks.register(pictures.CHECK)

@@ -19,6 +19,9 @@ from muniment_client.models import (
     Facets,
     FrameworkDetail,
     FrameworkList,
+    LeafList,
+    Log,
+    LogProof,
     Person,
     PersonList,
     RankedScore,
@@ -582,6 +585,46 @@ class AsyncCalls:
             },
             ChangeList,
         )
+
+    async def get_log(self) -> Log:
+        """
+        Get the public log.
+
+        The append-only Merkle log of everything that was published: its origin, size and root, and the keys that
+        sign it. `muniment verify` verifies it. `former` is another log that this one began instead of.
+        """
+        return await self._data("/api/v1/log", {}, Log)
+
+    async def get_proof(
+        self,
+        *,
+        kind: Literal["company", "person", "framework"] | None = None,
+        id: str | None = None,
+        index: int | None = None,
+        size: int | None = None,
+        former_size: int | None = None,
+    ) -> LogProof:
+        """
+        Prove a document or a leaf.
+
+        With `kind` and `id`, the proof that a published document is in the log: the leaf, the hashes that lead to
+        the root, and the signed checkpoint. The `digest` is the SHA-256 of the body of its detail. With `index`,
+        the proof of that leaf. With `formerSize`, the proof that the log continues the one of that size.
+        """
+        return await self._data(
+            "/api/v1/log/proof",
+            {"kind": kind, "id": id, "index": index, "size": size, "formerSize": former_size},
+            LogProof,
+        )
+
+    async def list_leaves(self, *, after: int | None = None, limit: int | None = None) -> LeafList:
+        """
+        List the log's leaves.
+
+        What each leaf is a hash of: salt, kind, key, change and digest. They are null once a person was erased. The
+        change `state` is of a document that changed without an entry in the change feed.
+        """
+        return await self._get("/api/v1/log/leaves", {"after": after, "limit": limit}, LeafList)
 
     async def list_exports(self) -> ExportList:
         """

@@ -533,3 +533,67 @@ class QueryResultTruncated(Struct, frozen=True, kw_only=True):
     rows: int
     hint: str
     """How to get the rest."""
+
+
+class Log(Struct, frozen=True, kw_only=True):
+    origin: str
+    """The name of the log."""
+    size: int
+    """The number of its leaves."""
+    root: str
+    keys: list[str]
+    """The keys that sign, the newest first."""
+    successions: list[str]
+    """Signed notes by which each former key names the next one."""
+    begun_at: str = field(name="begunAt")
+    former: FormerLog | None
+    """The log that could not be continued, if this one began instead of it."""
+    checkpoint_url: str = field(name="checkpointUrl")
+    tiles_url: str = field(name="tilesUrl")
+
+
+class FormerLog(Struct, frozen=True, kw_only=True):
+    origin: str
+    size: int
+    root: str | None
+
+
+class LoggedLeaf(Struct, frozen=True, kw_only=True):
+    kind: str | None
+    key: str | None
+    """The slug or frameworkId."""
+    change: str
+    salt: str | None
+    """Random; null once a person was erased."""
+    digest: str | None
+    """SHA-256 of the body of the document's detail; null if there is none."""
+
+
+class LogProof(Struct, frozen=True, kw_only=True):
+    index: int | None = None
+    former_size: int | None = field(default=None, name="formerSize")
+    size: int
+    leaf: LoggedLeaf | None = None
+    leaf_data: str | None = field(default=None, name="leafData")
+    hashes: list[str]
+    checkpoint: str | None = None
+    """The signed note of the log of that size."""
+
+
+class Leaf(Struct, frozen=True, kw_only=True):
+    index: int
+    kind: str | None
+    key: str | None
+    """The slug or frameworkId."""
+    change: str
+    salt: str | None
+    """Random; null once a person was erased."""
+    digest: str | None
+    """SHA-256 of the body of the document's detail; null if there is none."""
+    leaf: str
+
+
+class LeafList(Struct, frozen=True, kw_only=True):
+    data: list[Leaf]
+    next_after: int = field(name="nextAfter")
+    """The next `after`."""

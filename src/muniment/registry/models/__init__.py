@@ -28,6 +28,7 @@ from muniment.registry.models.history import (
     ImportRun,
     ImportUpload,
 )
+from muniment.registry.models.log import LogKey
 from muniment.registry.models.people import FeedTombstone, GivenSlug, MergedPerson, Person, Suppression, UnlistedBy
 from muniment.registry.models.review import (
     AccountInvitation,
@@ -63,6 +64,7 @@ __all__ = [
     "InstanceCurrency",
     "Invitation",
     "ItemChecks",
+    "LogKey",
     "MergedPerson",
     "Ownership",
     "PendingChange",

@@ -11,6 +11,7 @@ from muniment.jobs.handlers import Handler
 from muniment.jobs.queue import JobRun
 from muniment.registry import currency
 from muniment.registry.declared.current import refresh
+from muniment.registry.publishing import signed_log
 from muniment.registry.publishing.publisher import renew_outdated
 from muniment.registry.publishing.republishing import replace_outdated
 from muniment.registry.settings.versions import settle
@@ -58,6 +59,7 @@ def bring_up_to_date() -> Upgrade:
     settle()
     refresh()
     renewed = renew_outdated()
+    signed_log.prepare()
     if renewed and connection.vendor == "postgresql":
         queue.enqueue(KIND, delay_s=AFTER_S)
     return Upgrade(migrations, renewed)

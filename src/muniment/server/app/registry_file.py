@@ -15,6 +15,7 @@ from muniment.config import Config
 from muniment.declared_fields import instance_schema
 from muniment.registry_toml.applied import applied
 from muniment.server.app.app import App
+from muniment.server.app.log_source import DatabaseLog
 from muniment.server.process.poller import POLL_S
 from muniment.store import published
 from muniment.store.database import node_copy
@@ -176,6 +177,7 @@ class RegistryFile:
         self.open()
         if self._api is not None:
             self._use_declared_fields(self._api)
+            self._api.open_log(DatabaseLog())
             self._api.start()
 
     def _use_declared_fields(self, api: Api) -> None:
@@ -195,6 +197,7 @@ class RegistryFile:
         if self.reader is None or self._api is None:
             return
         if self._has_database:
+            self._api.open_log(DatabaseLog())
             self._api.start()
         if self._has_pages:
             _show_on_pages(self.reader)

@@ -52,6 +52,18 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "FacetValues": "The values of the filters, with their counts.",
         "Pagination": "The place of a page in its list, and the cursor of the next one.",
     },
+    "Log": {
+        "LogOne": "The answer to a request for the log.",
+        "Log": "The public log: its name, size, root and keys.",
+        "FormerLog": "A log that could not be continued.",
+        "Checkpoint": "The signed statement of the log.",
+        "LogProofOne": "The answer to a request for a proof.",
+        "LogProof": "A proof that a document or a leaf is in the log, or that it continues a former one.",
+        "LoggedLeaf": "What a leaf is a hash of.",
+        "LeafList": "A page of what the leaves are hashes of.",
+        "Leaf": "A leaf of the log, with what it is a hash of.",
+        "Tile": "Hashes of the log, or the data of leaves.",
+    },
     "Registry": {
         "StatsOne": "The answer to a request for the statistics.",
         "Stats": "The numbers of companies, people and frameworks, and the total treasury.",

@@ -79,6 +79,7 @@ _SEALED: Final = {
     "sessions": gettext_lazy("Sign-ins"),
     "second factors": gettext_lazy("Second factors"),
     "kept secrets": gettext_lazy("Stored secrets"),
+    "keys of the public log": gettext_lazy("Keys of the public log"),
     "waiting messages": gettext_lazy("Messages that wait to be sent"),
     "addresses of share links": gettext_lazy("Share links"),
 }

@@ -1,0 +1,226 @@
+"""
+The routes of the public log: what it is, its checkpoint, tiles, proofs and leaves.
+
+The log is read from the database, on PostgreSQL not from the copy of a node. What the routes need of it is given by the
+server, so that the API needs no Django.
+
+Source: c2sp.org/tlog-checkpoint, c2sp.org/tlog-tiles.
+"""
+
+import base64
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+
+from muniment.api.parameters import V1
+from muniment.api.responses import JSON, Answer
+from muniment.kernel.http.representations import digest
+from muniment.kernel.json import JSONObject
+from muniment.kernel.merkle import (
+    ENTRIES,
+    TILE_WIDTH,
+    Tile,
+    TilePathError,
+    consistency_proof,
+    inclusion_proof,
+    parse_tile_path,
+    root_at,
+    tile_width,
+)
+from muniment.kernel.problems import BadRequest, NotFound, Unavailable
+from muniment.kernel.signed_notes import Checkpoint
+from muniment.store import public_log
+from muniment.store.public_log import Leaf, LogState, Tiles
+
+LOG: Final = f"{V1}/log"
+TILES: Final = f"{LOG}/tile/"
+MAX_LEAVES: Final = 1_000
+CURRENT: Final = b"public, max-age=5"
+OF_TILE: Final = b"public, max-age=3600, immutable"
+"""Not for longer: a log that begins again has other tiles under the same addresses."""
+PLAIN: Final = b"text/plain; charset=utf-8"
+BINARY: Final = b"application/octet-stream"
+
+T = TypeVar("T")
+
+
+class Described(Protocol):
+    """The log as strangers know it."""
+
+    @property
+    def state(self) -> LogState: ...
+    @property
+    def keys(self) -> list[str]: ...
+    @property
+    def successions(self) -> list[str]: ...
+
+
+class LogSource(Protocol):
+    """Where the log is read and signed."""
+
+    def read(self, work: Callable[[Any, Described], T]) -> T:
+        """Call *work* with a connection in one snapshot, and with the log."""
+        ...
+
+    def sign(self, checkpoint: Checkpoint) -> str: ...
+
+
+class PublicLog:
+    """
+    Answers the routes of the log.
+
+    Args:
+        source: None while the server starts, or if there is no log here.
+        origin: the address of the registry that this instance mirrors.
+    """
+
+    def __init__(self, base_url: str, *, source: LogSource | None = None, origin: str = "") -> None:
+        self._base_url, self._source, self._origin = base_url, source, origin
+
+    def _read(self, work: Callable[[Any, Described], T]) -> T:
+        if self._origin:
+            raise NotFound("A mirror has no log of its own.", f"GET {self._origin}{LOG} is that of its origin.")
+        if self._source is None:
+            raise Unavailable("The log cannot be read yet.", "Try again in a few seconds.")
+        return self._source.read(work)
+
+    def _signed(self, checkpoint: Checkpoint) -> str:
+        assert self._source is not None  # noqa: S101 - it has been read
+        return self._source.sign(checkpoint)
+
+    def describe(self) -> Answer:
+        return _json(self._read(lambda _, log: self._described(log)))
+
+    def _described(self, log: Described) -> JSONObject:
+        state, former = log.state, None
+        if state.former is not None:
+            root = _encoded(state.former.root) if state.former.root else None
+            former = {"origin": state.former.origin, "size": state.former.size, "root": root}
+        return {
+            "origin": state.origin,
+            "size": state.size,
+            "root": _encoded(state.root),
+            "keys": log.keys,
+            "successions": log.successions,
+            "begunAt": state.begun_at,
+            "former": former,
+            "checkpointUrl": f"{self._base_url}{LOG}/checkpoint",
+            "tilesUrl": f"{self._base_url}{TILES.removesuffix('/')}",
+        }
+
+    def checkpoint(self) -> Answer:
+        def work(_: Any, log: Described) -> str:
+            return self._signed(Checkpoint(log.state.origin, log.state.size, log.state.root))
+
+        return _answer(self._read(work).encode(), content_type=PLAIN)
+
+    def tile(self, path: str) -> Answer:
+        try:
+            tile = parse_tile_path(path)
+        except TilePathError:
+            raise NotFound(
+                f"There is no tile {path[:100]}.", f"For example: GET {TILES}0/000.p/1; see c2sp.org/tlog-tiles."
+            ) from None
+
+        def work(connection: Any, log: Described) -> bytes:
+            available = tile_width(tile.level, tile.number, log.state.size)
+            if tile.width > available:
+                raise NotFound(
+                    f"The tile {path[:100]} has {available} entries, not {tile.width}.",
+                    f"The log has {log.state.size} leaves; the address of an incomplete tile ends with .p/ and their"
+                    " number.",
+                )
+            return _tile(connection, tile)
+
+        return _answer(self._read(work), content_type=BINARY, cache_control=OF_TILE)
+
+    def proof(self, values: JSONObject) -> Answer:
+        """Return the proof that the values ask for: of a document, of a leaf, or that a log continues a former one."""
+
+        def work(connection: Any, log: Described) -> JSONObject:
+            state, tiles = log.state, Tiles(connection)
+            size = state.size if values["size"] is None else values["size"]
+            if size > state.size:
+                raise BadRequest(
+                    f"size is {size}, and the log has {state.size} leaves.", f"Leave it out, or use {state.size}."
+                )
+            if values["formerSize"] is not None:
+                return _consistency(values["formerSize"], size, tiles)
+            leaf = self._leaf(connection, values, size)
+            checkpoint = Checkpoint(state.origin, size, root_at(size, tiles.node))
+            return {
+                "index": leaf.number,
+                "size": size,
+                "leaf": _members(leaf),
+                "leafData": _encoded(leaf.data),
+                "hashes": [_encoded(each) for each in inclusion_proof(leaf.number, size, tiles.node)],
+                "checkpoint": self._signed(checkpoint),
+            }
+
+        return _json(self._read(work))
+
+    @staticmethod
+    def _leaf(connection: Any, values: JSONObject, size: int) -> Leaf:
+        index, kind, key = values["index"], values["kind"], values["id"]
+        if index is None:
+            if kind is None or key is None:
+                raise BadRequest(
+                    "Say what to prove.",
+                    f"GET {LOG}/proof?kind=company&id=… proves a document, ?index=0 a leaf, and ?formerSize=1 that the"
+                    " log continues a former one.",
+                )
+            leaf = public_log.latest_leaf(connection, kind, key)
+            if leaf is None or leaf.digest is None:
+                raise NotFound(f'The log has no published {kind} "{key[:100]}".', "Check the kind and the id.")
+            index = leaf.number
+        if index >= size:
+            raise BadRequest(
+                f"A log of {size} leaves has no leaf {index}.",
+                "Use a larger size, or leave it out; indexes begin at 0.",
+            )
+        return public_log.leaves(connection, index, 1)[0]
+
+    def leaves(self, values: JSONObject) -> Answer:
+        first = 0 if values["after"] is None else values["after"] + 1
+        count = values["limit"] or MAX_LEAVES
+        found = self._read(lambda connection, _: public_log.leaves(connection, first, count))
+        data = [{"index": leaf.number, **_members(leaf), "leaf": _encoded(leaf.data)} for leaf in found]
+        last = found[-1].number if found else first - 1
+        return _answer(msgspec.json.encode({"data": data, "nextAfter": last}))
+
+
+def _consistency(former: int, size: int, tiles: Tiles) -> JSONObject:
+    if former > size:
+        raise BadRequest(f"A log of {size} leaves was never one of {former}.", "Use a formerSize of at most the size.")
+    hashes = [_encoded(each) for each in consistency_proof(former, size, tiles.node)]
+    return {"formerSize": former, "size": size, "hashes": hashes}
+
+
+def _tile(connection: Any, tile: Tile) -> bytes:
+    if tile.level != ENTRIES:
+        return b"".join(Tiles(connection).hashes(tile.level, tile.number)[: tile.width])
+    leaves = public_log.leaves(connection, tile.number * TILE_WIDTH, tile.width)
+    return b"".join([len(leaf.data).to_bytes(2) + leaf.data for leaf in leaves])
+
+
+def _members(leaf: Leaf) -> JSONObject:
+    return {
+        "kind": leaf.kind,
+        "key": leaf.key,
+        "change": leaf.change,
+        "salt": None if leaf.salt is None else _encoded(leaf.salt),
+        "digest": None if leaf.digest is None else leaf.digest.hex(),
+    }
+
+
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _json(data: JSONObject) -> Answer:
+    return _answer(msgspec.json.encode({"data": data}))
+
+
+def _answer(body: bytes, *, content_type: bytes = JSON, cache_control: bytes = CURRENT) -> Answer:
+    return Answer(body, digest(body).encode(), content_type=content_type, cache_control=cache_control)

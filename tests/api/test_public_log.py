@@ -1,0 +1,205 @@
+"""The routes of the public log: what they answer verifies, and what cannot be answered says why."""
+
+import base64
+import hashlib
+
+import pytest
+
+from make.published import company, person
+from make.rest import FileLog, Rest
+from muniment.kernel.merkle import (
+    TILE_WIDTH,
+    Frontier,
+    leaf_hash,
+    node_hash,
+    root_of,
+    verify_consistency,
+    verify_inclusion,
+)
+from muniment.kernel.signed_notes import Checkpoint, verify
+from muniment.store import public_log
+from muniment.store.public_log import leaf_of
+
+LEAVES = 700
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory):
+    """A registry whose log has two tiles and a part of a third; only read."""
+    made = Rest(tmp_path_factory.mktemp("logged"))
+    made.publish(company(1), person(1))
+    for number in range(LEAVES - 4):
+        made.publish(company(number % 5 + 1, description=f"Change {number}."))
+    made.publish(company(6))
+    made.unlist("company", "company-6")
+    public_log.erase(made.publisher.connection, "person", "person-1")
+    made.api.open_log(FileLog(made.reader.path))
+    yield made
+    made.close()
+
+
+def data(client, path):
+    answer = client.ask(f"/api/v1/log{path}")
+    assert answer.status == 200, answer.body
+    return answer.json["data"]
+
+
+def decoded(texts):
+    return [base64.b64decode(text) for text in texts]
+
+
+def checkpoint(client, note=None):
+    key = data(client, "")["keys"][0]
+    if note is None:
+        note = client.ask("/api/v1/log/checkpoint").body
+    return Checkpoint.parse(verify(note, [key]).text)
+
+
+def roots(client):
+    """Return the root of each size, from the leaves."""
+    frontier, found = Frontier(), [Frontier().root()]
+    for leaf in data(client, "/leaves"):
+        frontier.append(leaf_hash(base64.b64decode(leaf["leaf"])))
+        found.append(frontier.root())
+    return found
+
+
+def test_the_log_is_described_with_its_keys(logged):
+    described = data(logged, "")
+    assert described["size"] == LEAVES
+    assert described["origin"].startswith("registry.example/")
+    assert described["former"] is None
+    assert described["checkpointUrl"] == "https://registry.example/api/v1/log/checkpoint"
+    assert base64.b64decode(described["root"]) == roots(logged)[-1]
+
+
+def test_the_checkpoint_is_signed_and_has_the_root(logged):
+    answer = logged.ask("/api/v1/log/checkpoint")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["cache-control"] == "public, max-age=5"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    found = checkpoint(logged)
+    assert (found.origin, found.size, found.root) == (data(logged, "")["origin"], LEAVES, roots(logged)[-1])
+
+
+@pytest.mark.parametrize("key", ["company-1", "company-5"])
+def test_a_published_document_is_proven(logged, key):
+    body = logged.ask(f"/api/v1/companies/{key}").body
+    proof = data(logged, f"/proof?kind=company&id={key}")
+    leaf, leaf_data = proof["leaf"], base64.b64decode(proof["leafData"])
+    assert leaf["digest"] == hashlib.sha256(body).hexdigest()
+    salt, digest = base64.b64decode(leaf["salt"]), bytes.fromhex(leaf["digest"])
+    assert leaf_data == leaf_of(salt, "company", key, leaf["change"], digest)
+    found = checkpoint(logged, proof["checkpoint"])
+    assert proof["size"] == found.size == LEAVES
+    verify_inclusion(leaf_hash(leaf_data), proof["index"], found.size, decoded(proof["hashes"]), found.root)
+
+
+@pytest.mark.parametrize(("index", "size"), [(0, 1), (0, LEAVES), (255, 256), (256, 257), (511, 600), (699, 700)])
+def test_a_leaf_is_proven_in_the_log_of_any_size_that_has_it(logged, index, size):
+    proof = data(logged, f"/proof?index={index}&size={size}")
+    found = checkpoint(logged, proof["checkpoint"])
+    assert (found.size, found.root) == (size, roots(logged)[size])
+    leaf = leaf_hash(base64.b64decode(proof["leafData"]))
+    verify_inclusion(leaf, index, size, decoded(proof["hashes"]), found.root)
+
+
+@pytest.mark.parametrize(("former", "size"), [(1, 2), (255, 700), (256, 512), (300, 301), (700, 700), (0, 700)])
+def test_a_log_is_proven_to_continue_a_former_one(logged, former, size):
+    proof = data(logged, f"/proof?formerSize={former}&size={size}")
+    of = roots(logged)
+    verify_consistency(former, of[former], size, of[size], decoded(proof["hashes"]))
+
+
+def test_an_erased_person_is_proven_without_being_named(logged):
+    (leaf,) = [each for each in data(logged, "/leaves") if each["key"] is None]
+    assert (leaf["index"], leaf["kind"], leaf["salt"], leaf["digest"]) == (1, None, None, None)
+    proof = data(logged, "/proof?index=1")
+    assert proof["leaf"]["key"] is None
+    found = checkpoint(logged, proof["checkpoint"])
+    leaf = leaf_hash(base64.b64decode(proof["leafData"]))
+    verify_inclusion(leaf, 1, found.size, decoded(proof["hashes"]), found.root)
+    assert logged.ask("/api/v1/log/proof?kind=person&id=person-1").status == 404
+
+
+def test_leaves_are_listed_in_pages(logged):
+    first = logged.ask("/api/v1/log/leaves?limit=3").json
+    assert [leaf["index"] for leaf in first["data"]] == [0, 1, 2]
+    assert first["nextAfter"] == 2
+    rest = logged.ask(f"/api/v1/log/leaves?after={first['nextAfter']}&limit=1000").json
+    assert len(rest["data"]) == LEAVES - 3
+    last = logged.ask(f"/api/v1/log/leaves?after={rest['nextAfter']}").json
+    assert last == {"data": [], "nextAfter": LEAVES - 1}
+    assert logged.ask("/api/v1/log/leaves?after=-1&limit=3").json == first
+
+
+def test_tiles_have_the_hashes_and_the_data_of_leaves(logged):
+    leaves = [base64.b64decode(leaf["leaf"]) for leaf in data(logged, "/leaves")]
+    full = logged.ask("/api/v1/log/tile/0/001")
+    assert full.headers["content-type"] == "application/octet-stream"
+    assert full.headers["cache-control"] == "public, max-age=3600, immutable"
+    hashes = [leaf_hash(leaf) for leaf in leaves]
+    assert full.body == b"".join(hashes[TILE_WIDTH : 2 * TILE_WIDTH])
+    assert logged.ask("/api/v1/log/tile/0/002.p/188").body == b"".join(hashes[2 * TILE_WIDTH :])
+    assert logged.ask("/api/v1/log/tile/0/002.p/3").body == b"".join(hashes[2 * TILE_WIDTH :][:3])
+    above = logged.ask("/api/v1/log/tile/1/000.p/2").body
+    assert above == root_of(hashes[:TILE_WIDTH]) + root_of(hashes[TILE_WIDTH : 2 * TILE_WIDTH])
+    assert node_hash(above[:32], above[32:]) == root_of(hashes[: 2 * TILE_WIDTH])
+    entries = logged.ask("/api/v1/log/tile/entries/002.p/188").body
+    assert entries == b"".join([b"\x00\x20" + leaf for leaf in leaves[2 * TILE_WIDTH :]])
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "says"),
+    [
+        ("/proof", 400, "Say what to prove."),
+        ("/proof?kind=company", 400, "Say what to prove."),
+        ("/proof?kind=company&id=company-7", 404, 'The log has no published company "company-7".'),
+        ("/proof?kind=company&id=company-6", 404, 'The log has no published company "company-6".'),
+        ("/proof?kind=city&id=x", 400, "kind"),
+        ("/proof?index=700", 400, "A log of 700 leaves has no leaf 700."),
+        ("/proof?index=1&size=1", 400, "A log of 1 leaves has no leaf 1."),
+        ("/proof?index=0&size=0", 400, "A log of 0 leaves has no leaf 0."),
+        ("/proof?index=0&size=701", 400, "size is 701, and the log has 700 leaves."),
+        ("/proof?index=-1", 400, "index"),
+        ("/proof?index=1e3", 400, "index"),
+        ("/proof?formerSize=2&size=1", 400, "A log of 1 leaves was never one of 2."),
+        ("/proof?formerSize=701", 400, "A log of 700 leaves was never one of 701."),
+        ("/leaves?limit=1001", 400, "limit"),
+        ("/leaves?after=-2", 400, "after"),
+        ("/tile/0/002", 404, "has 188 entries, not 256"),
+        ("/tile/0/002.p/189", 404, "has 188 entries, not 189"),
+        ("/tile/1/000.p/3", 404, "has 2 entries, not 3"),
+        ("/tile/2/000.p/1", 404, "has 0 entries, not 1"),
+        ("/tile/0/x001/000", 404, "has 0 entries, not 256"),
+        ("/tile/0/1", 404, "There is no tile 0/1."),
+        ("/tile/9/000", 404, "There is no tile 9/000."),
+        ("/tile/0/000.p/256", 404, "There is no tile 0/000.p/256."),
+        ("/tile/../../companies", 404, "There is no tile"),
+        ("/tile/", 404, ""),
+        ("/tile/0/000%2Fx", 404, ""),
+    ],
+)
+def test_what_cannot_be_answered_says_why(logged, path, status, says):
+    answer = logged.ask(f"/api/v1/log{path}")
+    assert answer.status == status
+    assert says in answer.error["message"]
+    assert answer.error["hint"]
+
+
+def test_an_empty_log_has_a_checkpoint_and_no_leaf(tmp_path):
+    rest = Rest(tmp_path)
+    public_log.continue_log(rest.publisher.connection, 0)
+    rest.api.open_log(FileLog(rest.reader.path))
+    assert checkpoint(rest).root == hashlib.sha256(b"").digest()
+    assert data(rest, "/leaves") == []
+    assert data(rest, "/proof?formerSize=0") == {"formerSize": 0, "size": 0, "hashes": []}
+    assert rest.ask("/api/v1/log/proof?index=0").status == 400
+    rest.close()
+
+
+def test_before_the_server_has_opened_the_log_it_is_unavailable(tmp_path):
+    rest = Rest(tmp_path)
+    answer = rest.ask("/api/v1/log")
+    assert (answer.status, answer.error["message"]) == (503, "The log cannot be read yet.")
+    rest.close()
