@@ -45,7 +45,7 @@ BINARY: Final = b"application/octet-stream"
 T = TypeVar("T")
 
 
-class Described(Protocol):
+class DescribedLog(Protocol):
     """The log as strangers know it."""
 
     @property
@@ -59,7 +59,7 @@ class Described(Protocol):
 class LogSource(Protocol):
     """Where the log is read and signed."""
 
-    def read(self, work: Callable[[Any, Described], T]) -> T:
+    def read(self, work: Callable[[Any, DescribedLog], T]) -> T:
         """Call *work* with a connection in one snapshot, and with the log."""
         ...
 
@@ -78,7 +78,7 @@ class PublicLog:
     def __init__(self, base_url: str, *, source: LogSource | None = None, origin: str = "") -> None:
         self._base_url, self._source, self._origin = base_url, source, origin
 
-    def _read(self, work: Callable[[Any, Described], T]) -> T:
+    def _read(self, work: Callable[[Any, DescribedLog], T]) -> T:
         if self._origin:
             raise NotFound("A mirror has no log of its own.", f"GET {self._origin}{LOG} is that of its origin.")
         if self._source is None:
@@ -92,7 +92,7 @@ class PublicLog:
     def describe(self) -> Answer:
         return _json(self._read(lambda _, log: self._described(log)))
 
-    def _described(self, log: Described) -> JSONObject:
+    def _described(self, log: DescribedLog) -> JSONObject:
         state, former = log.state, None
         if state.former is not None:
             root = _encoded(state.former.root) if state.former.root else None
@@ -110,7 +110,7 @@ class PublicLog:
         }
 
     def checkpoint(self) -> Answer:
-        def work(_: Any, log: Described) -> str:
+        def work(_: Any, log: DescribedLog) -> str:
             return self._signed(Checkpoint(log.state.origin, log.state.size, log.state.root))
 
         return _answer(self._read(work).encode(), content_type=PLAIN)
@@ -123,7 +123,7 @@ class PublicLog:
                 f"There is no tile {path[:100]}.", f"For example: GET {TILES}0/000.p/1; see c2sp.org/tlog-tiles."
             ) from None
 
-        def work(connection: Any, log: Described) -> bytes:
+        def work(connection: Any, log: DescribedLog) -> bytes:
             available = tile_width(tile.level, tile.number, log.state.size)
             if tile.width > available:
                 raise NotFound(
@@ -138,7 +138,7 @@ class PublicLog:
     def proof(self, values: JSONObject) -> Answer:
         """Return the proof that the values ask for: of a document, of a leaf, or that a log continues a former one."""
 
-        def work(connection: Any, log: Described) -> JSONObject:
+        def work(connection: Any, log: DescribedLog) -> JSONObject:
             state, tiles = log.state, Tiles(connection)
             size = state.size if values["size"] is None else values["size"]
             if size > state.size:
