@@ -256,6 +256,7 @@ def test_a_lost_key_is_replaced_only_on_request_and_what_it_sealed_is_named(node
         "sessions": 0,
         "kept secrets": 0,
         "waiting messages": 0,
+        "keys of the public log": 0,
         "secrets of webhooks": 0,
         "former secrets of webhooks": 0,
         "addresses of share links": 0,
