@@ -10,6 +10,7 @@ from make.rest import FileLog, Rest
 from muniment.kernel.merkle import (
     TILE_WIDTH,
     Frontier,
+    ProofError,
     leaf_hash,
     node_hash,
     root_of,
@@ -195,6 +196,25 @@ def test_an_empty_log_has_a_checkpoint_and_no_leaf(tmp_path):
     assert data(rest, "/leaves") == []
     assert data(rest, "/proof?formerSize=0") == {"formerSize": 0, "size": 0, "hashes": []}
     assert rest.ask("/api/v1/log/proof?index=0").status == 400
+    rest.close()
+
+
+def test_a_row_that_was_changed_makes_no_second_root_of_a_size(tmp_path):
+    rest = Rest(tmp_path)
+    for number in range(1, 6):
+        rest.publish(company(number))
+    rest.api.open_log(FileLog(rest.reader.path))
+    honest = checkpoint(rest)
+    assert checkpoint(rest, data(rest, "/proof?index=0&size=3")["checkpoint"]).root == roots(rest)[3]
+    rest.publisher.connection.execute("UPDATE published_leaf SET digest = zeroblob(32) WHERE number = 1")
+    proof = data(rest, "/proof?index=0")
+    assert checkpoint(rest, proof["checkpoint"]) == honest
+    leaf = leaf_hash(base64.b64decode(proof["leafData"]))
+    with pytest.raises(ProofError, match="leads to another root"):
+        verify_inclusion(leaf, 0, honest.size, decoded(proof["hashes"]), honest.root)
+    refused = rest.ask("/api/v1/log/proof?index=0&size=3")
+    assert refused.status == 503
+    assert "it does not continue the one of that size" in refused.error["message"]
     rest.close()
 
 

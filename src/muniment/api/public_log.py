@@ -20,6 +20,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.merkle import (
     ENTRIES,
     TILE_WIDTH,
+    ProofError,
     Tile,
     TilePathError,
     consistency_proof,
@@ -27,6 +28,7 @@ from muniment.kernel.merkle import (
     parse_tile_path,
     root_at,
     tile_width,
+    verify_consistency,
 )
 from muniment.kernel.problems import BadRequest, NotFound, Unavailable
 from muniment.kernel.signed_notes import Checkpoint
@@ -148,7 +150,7 @@ class PublicLog:
             if values["formerSize"] is not None:
                 return _consistency(values["formerSize"], size, tiles)
             leaf = self._leaf(connection, values, size)
-            checkpoint = Checkpoint(state.origin, size, root_at(size, tiles.node))
+            checkpoint = _checkpoint(state, size, tiles)
             return {
                 "index": leaf.number,
                 "size": size,
@@ -188,6 +190,24 @@ class PublicLog:
         data = [{"index": leaf.number, **_members(leaf), "leaf": _encoded(leaf.data)} for leaf in found]
         last = found[-1].number if found else first - 1
         return _answer(msgspec.json.encode({"data": data, "nextAfter": last}))
+
+
+def _checkpoint(state: LogState, size: int, tiles: Tiles) -> Checkpoint:
+    """
+    Return the checkpoint of the log as it had *size* leaves.
+
+    The root of a former size is computed from rows, which may be damaged or edited, and is signed: a second root of one
+    size would accuse the registry of two histories. So the log of today must continue it.
+    """
+    if size == state.size:
+        return Checkpoint(state.origin, size, state.root)
+    root = root_at(size, tiles.node)
+    try:
+        verify_consistency(size, root, state.size, state.root, consistency_proof(size, state.size, tiles.node))
+    except ProofError:
+        message = "The log is damaged: it does not continue the one of that size."
+        raise Unavailable(message, "Its operator can run muniment doctor --deep.") from None
+    return Checkpoint(state.origin, size, root)
 
 
 def _consistency(former: int, size: int, tiles: Tiles) -> JSONObject:
