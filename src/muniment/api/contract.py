@@ -169,6 +169,7 @@ def _operation(route: Route, example: Any) -> Part:
     conditions = _CONDITIONS
     if route.schema in _FORMS:
         content = {_FORMS[route.schema]: {"schema": ref(route.schema), "example": example}}
+    if route.schema == "ChangeStream":
         kept, conditions = (), (_LAST_EVENT_ID,)
     cut: tuple[str, ...] = ()
     if FORMAT.name in route.by_name:
@@ -182,7 +183,7 @@ def _operation(route: Route, example: Any) -> Part:
         },
         **({"304": _response("NotModified")} if kept else {}),
         **({"400": _response("BadRequest")} if route.parameters else {}),
-        **({"404": _response("NotFound")} if route.missing else {}),
+        **({"404": _response("NotFound")} if route.missing or route.tag == "Log" else {}),
         "405": _response("MethodNotAllowed"),
         "414": _response("UriTooLong"),
         "429": _response("TooMany"),

@@ -1146,8 +1146,8 @@ class AsyncOwnerCalls:
         company_count bio) frameworks(slug name kind is_open opens_on closes_on company score_count updated_at
         description) themes(company theme) addresses(company address_1 city state zip country)
         derived_countries(company derived_countries) former_names(company name until) assessments(company
-        framework_id score grade assessed_at) positions(company title person person_name) proposals(company title
-        status votes_for votes_against end_date) holders(company address name tokens percentage)
+        framework_id score grade assessed_at) positions(company title person person_name) proposals(company id title
+        status votes_for votes_against end_date) holders(company address name tokens tokens_number percentage)
         funding_rounds(company name target opened_on closed_on) pools(company name percentage) socials(company
         network value) changes(sequence kind slug change at fields). company, person and framework are slugs; dates
         are ISO text, true is 1, amounts are in major units, countries two letters. proposals.status: active,
