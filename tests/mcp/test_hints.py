@@ -13,8 +13,8 @@ import pytest
 import muniment
 from make.published import Publisher
 from muniment.kernel.problems import BadRequest
+from muniment.mcp.arguments import Addresses
 from muniment.mcp.declarations import Declarations
-from muniment.mcp.tools.addresses import Addresses
 from muniment.mcp.tools.public import public_declarations
 from muniment.schema.objects import registry_schema
 from muniment.store.reader import Reader

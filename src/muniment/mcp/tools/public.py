@@ -15,6 +15,7 @@ from muniment import __version__
 from muniment.kernel.fairness import Limiter
 from muniment.kernel.json import JSONMapping
 from muniment.mcp.apps.views import PUBLIC, with_views
+from muniment.mcp.arguments import MAX_ADDRESS_CHARACTERS, taking_addresses
 from muniment.mcp.declarations import Declarations, Follow, Marked, Prompt, ResourceTemplate, Tool
 from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
@@ -22,7 +23,6 @@ from muniment.mcp.provenance import INSTRUCTIONS, licence_sentence
 from muniment.mcp.skills.skills import PUBLIC as PUBLIC_SKILLS
 from muniment.mcp.skills.skills import skills
 from muniment.mcp.tools import answers
-from muniment.mcp.tools.addresses import MAX_CHARACTERS, taking_addresses
 from muniment.mcp.tools.answers import DETAIL, FIELDS
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.output_schemas import (
@@ -72,7 +72,7 @@ _PAGE: dict[str, JSONMapping] = {
     "page": {"type": "integer", "minimum": 1, "maximum": 10**15 - 1, "default": 1},
     "pageSize": {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 25, "description": "default 25"},
 }
-_SLUG = {"type": "string", "minLength": 1, "maxLength": MAX_CHARACTERS}
+_SLUG = {"type": "string", "minLength": 1, "maxLength": MAX_ADDRESS_CHARACTERS}
 _NAMES: Final = "slug, address or exact name"
 _FRAMEWORK_ID = {"frameworkId": _SLUG}
 _IDS = {"ids": {"type": "array", "items": _SLUG, "maxItems": MAX_IDS}}

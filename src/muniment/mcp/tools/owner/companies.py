@@ -19,10 +19,9 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import picture_address, timestamp, with_picture_addresses
 from muniment.mcp import provenance as marking
-from muniment.mcp.arguments import UNSHOWN
+from muniment.mcp.arguments import UNSHOWN, Addresses
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import answers, output_schemas
-from muniment.mcp.tools.addresses import Addresses
 from muniment.mcp.tools.answers import DETAIL, FIELDS, Members, Shape
 from muniment.mcp.tools.output_schemas import (
     INTEGER,

@@ -11,13 +11,13 @@ from muniment.assessments.operations import standings
 from muniment.kernel.fairness import Fairness
 from muniment.mcp import web_pages
 from muniment.mcp.apps.views import OWNER, with_views
+from muniment.mcp.arguments import taking_addresses
 from muniment.mcp.declarations import Declarations
 from muniment.mcp.protocol.http import Access, BearerAuthentication, OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.provenance import INSTRUCTIONS
 from muniment.mcp.skills.skills import OWNER as OWNER_SKILLS
 from muniment.mcp.skills.skills import PROMPTS, skills
-from muniment.mcp.tools.addresses import taking_addresses
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.owner.companies import company_tools
 from muniment.mcp.tools.owner.documents import document_tools

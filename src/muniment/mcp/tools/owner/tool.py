@@ -14,15 +14,15 @@ from django.db import transaction
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import timestamp
+from muniment.mcp.arguments import MAX_ADDRESS_CHARACTERS
 from muniment.mcp.declarations import Answer, Arguments, Caller, JsonSchema, Tool
-from muniment.mcp.tools.addresses import MAX_CHARACTERS
 from muniment.mcp.tools.output_schemas import INTEGER, MOMENT, STRING, cuttable, list_of, object_of, strings
 from muniment.mcp.web_pages import PICTURES
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.company.access import company_slug, framework_slug
 from muniment.registry.models import HistoryEntry
 
-SLUG: Final = {"type": "string", "maxLength": MAX_CHARACTERS}
+SLUG: Final = {"type": "string", "maxLength": MAX_ADDRESS_CHARACTERS}
 ID: Final = {"type": "string", "maxLength": 100}
 _KINDS: Final = {"slug": "company", "companySlug": "company", "frameworkId": "framework"}
 PAGE: Final[dict[str, JSONMapping]] = {

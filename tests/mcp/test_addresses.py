@@ -3,7 +3,7 @@
 import pytest
 
 from muniment.kernel.problems import BadRequest
-from muniment.mcp.tools.addresses import Addresses
+from muniment.mcp.arguments import Addresses
 from services.mcp import fictional_registry, public_server
 
 PUBLIC = Addresses("https://registry.example", frozenset({"search", "get_company", "get_person", "list_companies"}))
