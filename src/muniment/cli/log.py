@@ -19,7 +19,7 @@ def show() -> None:
     Print the log's origin, size, root and keys.
 
     Publish the first key where visitors trust you, for example on your own website: `muniment verify URL --key KEY`
-    then needs to trust nobody else.
+    then needs to trust no other source.
     """
     migrated()
     from muniment.registry.publishing import signed_log

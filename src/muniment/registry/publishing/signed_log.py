@@ -2,7 +2,7 @@
 Sign the checkpoints of the public log, and rotate the key that signs them.
 
 The key is made at the first start. Its private part is encrypted under the secret key of the instance. A key that
-is rotated names the next one by a note, and both sign checkpoints for 90 days, so that whoever knows the former key
+is rotated names the next one by a note, and both sign checkpoints for 90 days, so that a reader with the former key
 accepts the new one.
 """
 
@@ -65,14 +65,14 @@ def read_log(raw: Any) -> SignedLog | None:
 
 
 def prepare() -> None:
-    """Give the log its name and make its key at the first start, so that no reader waits for it."""
+    """Make the name and the key of the log at the first start, so that no reader waits for them."""
     connection.ensure_connection()
     if read_log(connection.connection) is None:
         settle()
 
 
 def settle() -> None:
-    """Give the log its name, and make its key, where they are missing."""
+    """Make the name and the key of the log where they are missing."""
     with transaction.atomic():
         publisher.lock()
         raw = connection.connection
