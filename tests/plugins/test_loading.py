@@ -102,3 +102,15 @@ def test_no_plugin_is_no_fault():
     assert listed.exit_code == 0
     assert "No plugins are loaded." in listed.stdout
     assert [each.mark for each in plugin_findings(config.current())] == ["OK"]
+
+
+def test_the_settings_of_the_data_folder_that_a_command_names_choose_its_plugins(monkeypatch, tmp_path):
+    monkeypatch.setenv("MUNIMENT_DATA", str(tmp_path / "another"))  # both are as before afterwards
+    before = config.current()
+    try:
+        with plugged(one=Careful()):
+            assert "one" in CliRunner().invoke(cli.main, ["plugins"]).stdout
+            listed = CliRunner().invoke(cli.main, ["plugins", "--data", str(tmp_path)])
+            assert "No plugins are loaded." in listed.stdout
+    finally:
+        config.use(before)

@@ -135,10 +135,18 @@ def _read_settings(context: click.Context, _: click.Parameter, folder: Path | No
     try:
         if folder is not None:
             config.use_data(folder)
+            _forget_plugins()
         elif not isinstance(context.command, click.Group):
             config.current()
     except config.ConfigError as error:
         raise click.ClickException(str(error)) from None
+
+
+def _forget_plugins() -> None:
+    """Let plugins be chosen again: to find a command of one, they were loaded by the settings of another folder."""
+    from muniment.plugins import loading
+
+    loading.use(None)
 
 
 _DATA: Final = click.Option(

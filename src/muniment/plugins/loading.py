@@ -117,25 +117,22 @@ def _package(entry: EntryPoint) -> str:
 
 _lock: Final = threading.Lock()
 _installed: Installed | None = None
-_wanted: tuple[str, ...] = ()
-"""The setting with which they were loaded: the data folder that a command names may have another."""
 
 
 def installed() -> Installed:
     """Return the plugins of this process, loaded at the first call."""
-    global _installed, _wanted
+    global _installed  # noqa: PLW0603 - of this process
     with _lock:
-        wanted = config.current().plugins
-        if _installed is None or wanted != _wanted:
-            _installed, _wanted = Installed(list(chosen(wanted))), wanted
+        if _installed is None:
+            _installed = Installed(list(chosen(config.current().plugins)))
         return _installed
 
 
 def use(found: Installed | None) -> None:
     """Make *found* the plugins of this process; None looks for the installed ones again."""
-    global _installed, _wanted
+    global _installed  # noqa: PLW0603 - of this process
     with _lock:
-        _installed, _wanted = found, config.current().plugins
+        _installed = found
 
 
 def chosen(wanted: tuple[str, ...]) -> Iterator[EntryPoint]:
