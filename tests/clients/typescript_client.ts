@@ -166,7 +166,14 @@ test("a mirror has every document, goes on, and refuses another history", async 
   const held = (await store.document("company", "tarnwick-tidal")) as { company: { description: string } };
   assert.equal(held.company.description, "Mirrored.");
   const verified = await client.verify("company", "tarnwick-tidal", held);
-  assert.deepEqual([verified.isCurrent, verified.edition], [true, place.after]);
+  assert.deepEqual([verified.isCurrent, verified.edition, verified.isLogged], [true, place.after, true]);
+  const log = (await (await fetch(`${URL_}/api/v1/log`)).json()) as { data: { keys: string[] } };
+  const logKey = log.data.keys[0] ?? "";
+  const signed = await client.verify("company", "tarnwick-tidal", held, { logKey });
+  assert.equal(signed.isLogged, true);
+  assert.match(signed.checkpoint, /\n\n— /);
+  const wrongKey = logKey.replace(/\+[0-9a-f]{8}\+/, "+00000000+");
+  await assert.rejects(client.verify("company", "tarnwick-tidal", held, { logKey: wrongKey }), TypeError);
   assert.equal((await client.verify("company", "tarnwick-tidal", { ...held, capTable: [{ name: "Forged" }] })).isCurrent, false);
   assert.equal((await client.verify("company", "nobody", held)).isPublished, false);
   const text = await (await fetch(`${URL_}/api/v1/frameworks/plain-governance`)).text();
@@ -307,6 +314,39 @@ test("a signal ends a pause", async () => {
     };
     await assert.rejects(new Client(url, { fetch: fetch_ }).getStats({ signal: ended.signal }), /enough/);
   });
+});
+
+test("a proof of something else shows nothing", async () => {
+  type Data = { index: number; size: number; hashes: string[]; leaf: Record<string, unknown>; checkpoint: string };
+  const changes: ((data: Data) => Partial<Data>)[] = [
+    (data) => ({ index: data.index ^ 1 }),
+    (data) => ({ index: data.size }),
+    (data) => ({ size: data.size - 1 }),
+    (data) => ({ hashes: data.hashes.slice(1) }),
+    (data) => ({ leaf: { ...data.leaf, change: "state" } }),
+    (data) => ({ leaf: { ...data.leaf, key: "quillmere" } }),
+    (data) => ({ leaf: { ...data.leaf, digest: null } }),
+    () => ({ checkpoint: "nothing" }),
+  ];
+  const held = await client.getCompany("tarnwick-tidal");
+  for (const change of changes) {
+    const altering = async (request: Request) => {
+      const answer = await fetch(request);
+      if (!request.url.includes("/log/proof")) return answer;
+      const { data } = (await answer.json()) as { data: Data };
+      return Response.json({ data: { ...data, ...change(data) } });
+    };
+    const found = await new Client(URL_, { fetch: altering }).verify("company", "tarnwick-tidal", held);
+    assert.deepEqual([found.isCurrent, found.isLogged], [true, false], change.toString());
+  }
+  for (const body of ["null", "{}", '{"data": {"index": 1}}']) {
+    const malformed = async (request: Request) => {
+      const answer = await fetch(request);
+      return request.url.includes("/log/proof") ? new Response(body) : answer;
+    };
+    const asking = new Client(URL_, { fetch: malformed }).verify("company", "tarnwick-tidal", held);
+    await assert.rejects(asking, MalformedResponseError);
+  }
 });
 
 test("a message of a webhook is verified", async () => {

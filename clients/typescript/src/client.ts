@@ -9,6 +9,7 @@ import {
   refusal,
   TimedOutError,
 } from "./errors.js";
+import { isLogged, isLogProof, type LogProof } from "./log.js";
 import { type components as ownerComponents, DATA, READING } from "./owner_tools.js";
 import { type Options, sleep, Transport } from "./transport.js";
 
@@ -71,15 +72,27 @@ export interface Store {
   apply(entries: Entry[], place: Place): Promise<void> | void;
 }
 
-/** Whether a document is the one that the registry publishes now. */
+/** Whether a document is the one that the registry publishes now, and whether its public log has that one. */
 export interface Verification {
   isPublished: boolean;
   isCurrent: boolean;
+  /** A proof shows that the log has the published document; with a key, its checkpoint is signed by that key. */
+  isLogged: boolean;
+  /** The signed note of the proof; keep it. Empty if the registry has no log. */
+  checkpoint: string;
   /** Of the published document as JSON; empty if there is none. */
   sha256: string;
   edition: number;
 }
 
+/** A published document: the whole response, its data as JSON, and the edition. */
+interface Published {
+  body: string;
+  text: string;
+  edition: number;
+}
+
+const VERIFY_TRIES = 3;
 const WAIT_S = 50;
 /** A request for the next change that comes back sooner, and empty, was not held: the next one is not sent at once. */
 const SHORT_MS = 1000;
@@ -368,26 +381,61 @@ export class Client {
   }
 
   /** Return a document as published, and the edition; null if there is none. */
-  async #published(kind: Kind, id: string, signal?: AbortSignal): Promise<{ text: string; edition: number } | null> {
+  async #published(kind: Kind, id: string, signal?: AbortSignal): Promise<Published | null> {
     try {
       const answer = await this.#read(`/api/v1/${COLLECTIONS[kind]}/${encodeURIComponent(id)}`, {}, signal);
       const text = await answer.text();
       if (!text.startsWith('{"data":')) throw new MalformedResponseError("The response is no document.");
-      return { text: text.slice(8, -1), edition: Number(answer.headers.get("x-muniment-edition") ?? 0) };
+      const edition = Number(answer.headers.get("x-muniment-edition") ?? 0);
+      return { body: text, text: text.slice(8, -1), edition };
     } catch (error) {
       if (error instanceof NotFoundError) return null;
       throw error;
     }
   }
 
-  /** Compare a document that you hold, as JSON or decoded, with the one that the registry publishes now. */
-  async verify(kind: Kind, id: string, document: string | object, { signal }: Ending = {}): Promise<Verification> {
-    const found = await this.#published(kind, id, signal);
-    if (!found) return { isPublished: false, isCurrent: false, sha256: "", edition: await this.#edition(signal) };
-    const held = typeof document === "string" ? document : ordered(document);
-    const published = typeof document === "string" ? found.text : ordered(JSON.parse(found.text));
-    const digest = await sha256(new TextEncoder().encode(found.text));
-    return { isPublished: true, isCurrent: held === published, sha256: digest, edition: found.edition };
+  /**
+   * Compare a document that you hold, as JSON or decoded, with the one that the registry publishes now, and that one
+   * with the public log.
+   *
+   * @param logKey the key of the log, which must have signed; without it, no signature is verified.
+   */
+  async verify(
+    kind: Kind,
+    id: string,
+    document: string | object,
+    { logKey, signal }: Ending & { logKey?: string } = {},
+  ): Promise<Verification> {
+    for (let attempt = 1; ; attempt += 1) {
+      const found = await this.#published(kind, id, signal);
+      if (!found) {
+        const edition = await this.#edition(signal);
+        return { isPublished: false, isCurrent: false, isLogged: false, checkpoint: "", sha256: "", edition };
+      }
+      const held = typeof document === "string" ? document : ordered(document);
+      const published = typeof document === "string" ? found.text : ordered(JSON.parse(found.text));
+      const isCurrent = held === published;
+      const digest = await sha256(new TextEncoder().encode(found.text));
+      const proof = await this.#proof(kind, id, signal);
+      const isInLog = proof !== null && (await isLogged(kind, id, found.body, proof, logKey));
+      // The document may have changed between the two requests.
+      if (isInLog || !proof || attempt === VERIFY_TRIES) {
+        const checkpoint = proof?.checkpoint ?? "";
+        return { isPublished: true, isCurrent, isLogged: isInLog, checkpoint, sha256: digest, edition: found.edition };
+      }
+    }
+  }
+
+  async #proof(kind: Kind, id: string, signal?: AbortSignal): Promise<LogProof | null> {
+    try {
+      const answer = await this.#read("/api/v1/log/proof", { kind, id }, signal);
+      const proof: unknown = ((await answer.json()) as { data?: unknown } | null)?.data;
+      if (!isLogProof(proof)) throw new MalformedResponseError("The response is no proof of the log.");
+      return proof;
+    } catch (error) {
+      if (error instanceof NotFoundError) return null;
+      throw error;
+    }
   }
 
   /**
