@@ -12,9 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-import msgspec
-
-from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject, bytes_of
 from muniment.kernel.phrases.phrase import marked
 from muniment.registry.frameworks.specification import REPORTS
 
@@ -151,11 +149,11 @@ def _criterion_lines(criterion: JSONMapping, evaluator_kind: str) -> list[str]:
 def full(report: JSONMapping, url: str, rises: Mapping[str, float] | None = None) -> JSONObject:
     """Return the whole report, with fewer and shorter quotes (and ``truncated``) if it would not fit."""
     whole = {**report, "url": url}
-    if _size(whole) <= BUDGET_BYTES:
+    if bytes_of(whole) <= BUDGET_BYTES:
         return whole
     for max_quotes, characters in _STEPS:
         cut = {**_with_short_quotes(report, max_quotes, characters), "truncated": True, "url": url}
-        if _size(cut) <= BUDGET_BYTES:
+        if bytes_of(cut) <= BUDGET_BYTES:
             return cut
     return {**summary(report, url, rises), "truncated": True}
 
@@ -164,11 +162,11 @@ def markdown(report: JSONMapping, url: str) -> str:
     """Return the report as Markdown, shortened like :func:`full`."""
     text = to_markdown(report)
     for max_quotes, characters in _STEPS:
-        if _size(text) <= BUDGET_BYTES:
+        if bytes_of(text) <= BUDGET_BYTES:
             return text
         shortened = to_markdown(_with_short_quotes(report, max_quotes, characters))
         text = f"{shortened}\nQuotes were shortened. Full report: {url}\n"
-    if _size(text) <= BUDGET_BYTES:
+    if bytes_of(text) <= BUDGET_BYTES:
         return text
     return f"{text.encode()[: BUDGET_BYTES // 2].decode(errors='ignore')}\n\nTruncated. Full report: {url}\n"
 
@@ -194,7 +192,7 @@ def summary(report: JSONMapping, url: str, rises: Mapping[str, float] | None = N
     """
     shown = _summary(report, url, rises or {})
     for max_sections, characters in _SHORTER:
-        if _size(shown) <= BUDGET_BYTES:
+        if bytes_of(shown) <= BUDGET_BYTES:
             break
         shown["sections"] = [_with_short_texts(section, characters) for section in shown["sections"][:max_sections]]
         shown["next"] = [_with_short_texts(criterion, characters) for criterion in shown["next"][:max_sections]]
@@ -223,7 +221,3 @@ def _with_short_texts(record: JSONMapping, characters: int) -> JSONObject:
         if isinstance(value, str) and len(value) > characters:
             short[name] = f"{value[:characters].rstrip()}…"
     return short
-
-
-def _size(value: object) -> int:
-    return len(msgspec.json.encode(value))

@@ -1,4 +1,4 @@
-"""JSON: the types of its values, and the strict reader of what others send."""
+"""JSON: the types of its values, the strict reader of what others send, and the size of a value."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -69,3 +69,8 @@ def _count_members(value: Any) -> int:
             deeper += [each for each in inner if isinstance(each, (dict, list))]
         level = deeper
     return members
+
+
+def bytes_of(value: Any) -> int:
+    """Return the number of bytes that a value has as JSON."""
+    return len(_encode(value))

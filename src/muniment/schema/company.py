@@ -9,11 +9,9 @@ Source: service document, Company.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
-from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject, bytes_of
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.schema.company_parts import (
     ADDRESSES,
@@ -457,7 +455,3 @@ def bundle_breaches(bundle: JSONMapping) -> Iterator[Breach]:
     yield from object_breaches(company)
     parts = ("positions", "proposals", "capTable", "fundingRounds")
     yield from listing_breaches(company + sum(bytes_of(bundle[name]) for name in parts if bundle.get(name)))
-
-
-def bytes_of(value: Any) -> int:
-    return len(msgspec.json.encode(value))

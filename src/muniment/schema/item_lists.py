@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject, bytes_of
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.schema.kinds import ItemId, Items, JsonSchema, View
 from muniment.schema.record import Field, Record
@@ -200,9 +200,9 @@ class ItemList(Items, frozen=True, kw_only=True):
 
     def _row_breaches(self, row: JSONObject, was: JSONObject | None, path: Path) -> Iterator[Breach]:
         most = self.row_bytes
-        if most is None or (size := len(msgspec.json.encode(row))) <= most:
+        if most is None or (size := bytes_of(row)) <= most:
             return
-        if was is None or size > len(msgspec.json.encode(was)):
+        if was is None or size > bytes_of(was):
             yield Breach(
                 path, Phrase("has {size:,} bytes; at most {limit:,} are allowed", size=size, limit=most), is_limit=True
             )

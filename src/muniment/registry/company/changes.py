@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import connection, models
 
 from muniment.kernel.actor import Actor
-from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject, bytes_of
 from muniment.kernel.phrases.phrase import Joined, Phrase, either
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.texts import first_text_fault
@@ -33,7 +33,6 @@ from muniment.registry.publishing.rendering import CompanyView, company_line, co
 from muniment.schema.company import (
     MAX_OBJECT_BYTES,
     TREASURY_NOTE,
-    bytes_of,
     listing_breaches,
     object_breaches,
 )
@@ -316,7 +315,7 @@ GUARDED: Final = ("positions", "proposals", "capTable", "fundingRounds", "addres
 
 def is_short(rows: Sequence[JSONObject]) -> bool:
     """Return whether every read shows the whole list."""
-    return len(rows) <= SHORT_LIST_ROWS and len(msgspec.json.encode(rows)) <= SHORT_LIST_BYTES
+    return len(rows) <= SHORT_LIST_ROWS and bytes_of(rows) <= SHORT_LIST_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ Source: decisions, section 2, isOpen; assessment-spec/1.
 
 from typing import Final, cast
 
-import msgspec
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
@@ -16,7 +15,7 @@ from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_from_name
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONObject, bytes_of
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import first_text_fault
@@ -243,7 +242,7 @@ def save_draft(
         Conflict: the draft was changed since, in another tab.
     """
     require_reviewer(actor, _TASK)
-    if len(msgspec.json.encode(document)) > MAX_DRAFT_BYTES:
+    if bytes_of(document) > MAX_DRAFT_BYTES:
         raise BadRequest("The specification has more than 2 MB.", "Shorten its texts.")
     with transaction.atomic():
         kept = SpecificationDraft.objects.select_for_update().filter(framework=framework, account=actor.account_id)
