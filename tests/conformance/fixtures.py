@@ -18,8 +18,16 @@ from muniment.kernel.problems import BadRequest
 from muniment.mcp.declarations import Declarations, Prompt, Report, ResourceTemplate, Tool
 from muniment.mcp.extensions import TextResource
 from muniment.mcp.protocol.http import OriginPolicy
-from muniment.mcp.protocol.messages import INVALID_PARAMS, CallParams, Fault, fault_reply, result
-from muniment.mcp.protocol.transport import Lookup, ToolCall, ToolServer
+from muniment.mcp.protocol.transport import (
+    INVALID_PARAMS,
+    CallParams,
+    Fault,
+    Lookup,
+    ToolCall,
+    ToolServer,
+    fault_reply,
+    result,
+)
 
 MISSING_CAPABILITY = -32021
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"

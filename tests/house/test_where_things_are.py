@@ -46,7 +46,7 @@ MODULES = {
     "truncation": "mcp/tools/answers",
     "origin": "mcp/protocol/http",
     "declarations": "mcp/declarations",
-    "messages": "mcp/protocol/messages",
+    "messages": "mcp/protocol/transport",
     "clean-up": "documents/cleanup",
     "upload endpoint": "documents/http",
     "token authentication": "oauth/token_authentication",

@@ -19,8 +19,7 @@ from starlette.requests import Request
 from muniment.kernel.problems import Problem
 from muniment.mcp.declarations import Caller
 from muniment.mcp.protocol import transport
-from muniment.mcp.protocol.messages import INVALID_PARAMS, RESOURCE_NOT_FOUND, Fault
-from muniment.mcp.protocol.transport import ToolServer
+from muniment.mcp.protocol.transport import INVALID_PARAMS, RESOURCE_NOT_FOUND, Fault, ToolServer
 from services.mcp import Answer, Headers, ask
 
 Context = ServerRequestContext[Any, Request]

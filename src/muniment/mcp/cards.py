@@ -18,7 +18,7 @@ from muniment.kernel.http.representations import digest, is_known
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import MethodNotAllowed, NotFound
 from muniment.mcp.protocol.http import EXPOSED, Headers, Reply, deliver, error_reply
-from muniment.mcp.protocol.messages import LEGACY, MODERN
+from muniment.mcp.protocol.transport import LEGACY, MODERN
 from muniment.mcp.web_pages import TOKENS
 
 CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
