@@ -39,7 +39,7 @@ def cost_ms(work: Callable[[int], object], calls: int, clock: Callable[[], int] 
 
 def in_search_index(work: Callable[[int], object], calls: int) -> list[float]:
     """Return what the search index, and the vocabulary, cost of each call, in milliseconds of CPU."""
-    from muniment.store import writing
+    from muniment.store import published
     from muniment.store.search import text_index  # Django is set up by now
 
     spent, depth = [0], [0]
@@ -57,11 +57,11 @@ def in_search_index(work: Callable[[int], object], calls: int) -> list[float]:
         return run
 
     places = [
-        (writing, "columns_of"),
+        (published, "columns_of"),
         (text_index, "enter"),
         (text_index, "leave"),
-        (writing.Words, "replace"),
-        (writing.Words, "write"),
+        (published.Words, "replace"),
+        (published.Words, "write"),
     ]
     plain = [getattr(place, name) for place, name in places]
     try:

@@ -12,8 +12,8 @@ from muniment.store.database import faults
 from muniment.store.database.faults import DamagedDocument, damages_read
 from muniment.store.items import item_at
 from muniment.store.lists.highlights import highlights
+from muniment.store.published import with_checksum
 from muniment.store.reader import Reader
-from muniment.store.writing import with_checksum
 
 ALPHA = ("company", "alpha")
 READS = {

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from make.published import company, person
-from muniment.store import published, writing
+from muniment.store import published
 from muniment.store.published_document import PublishedEntry
 from muniment.store.reader import Reader
 
@@ -24,7 +24,7 @@ def assert_in_step(publisher, expected):
     bounds = [first for first, _ in blocks] + [1 << 63]
     counted = [sum(low <= p < high for p in positions) for low, high in itertools.pairwise(bounds)]
     assert [n for _, n in blocks] == counted
-    assert max(counted) <= writing.BLOCK_SPLIT
+    assert max(counted) <= published.BLOCK_SPLIT
     facets = rows(
         publisher,
         "SELECT v.name, v.value, f.position FROM published_facet f JOIN published_value v ON v.id = f.value_id",
@@ -45,7 +45,7 @@ def assert_in_step(publisher, expected):
 
 
 def test_every_table_stays_in_step_through_random_changes(publisher, monkeypatch):
-    monkeypatch.setattr(writing, "BLOCK_SPLIT", 8)
+    monkeypatch.setattr(published, "BLOCK_SPLIT", 8)
     chance = random.Random(7)
     expected = {}
     for _ in range(60):

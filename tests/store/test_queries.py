@@ -7,7 +7,7 @@ import pytest
 
 from make.published import company, ids
 from make.queries import companies_by
-from muniment.store import writing
+from muniment.store import published
 from muniment.store.lists.positions import Positions
 from muniment.store.queries import CursorError, selection
 
@@ -17,7 +17,7 @@ def companies(reader, **query):
 
 
 def test_pages_are_newest_first_and_hold_everything_once(publisher, reader, monkeypatch):
-    monkeypatch.setattr(writing, "BLOCK_SPLIT", 8)
+    monkeypatch.setattr(published, "BLOCK_SPLIT", 8)
     chance = random.Random(3)
     documents = {f"company-{n}": company(n, day=chance.randint(0, 5)) for n in range(1, 90)}
     publisher.publish(*documents.values())
@@ -40,7 +40,7 @@ def test_pages_are_newest_first_and_hold_everything_once(publisher, reader, monk
 
 @pytest.mark.parametrize("query", [{}, {"sort": "name"}, {"q": "water"}, {"status": "active"}])
 def test_cursors_walk_the_whole_list_once_with_true_page_numbers(publisher, reader, monkeypatch, query):
-    monkeypatch.setattr(writing, "BLOCK_SPLIT", 8)
+    monkeypatch.setattr(published, "BLOCK_SPLIT", 8)
     chance = random.Random(5)
     names = ["Alpha Water", "beta water", "Gamma Water", "delta water"]
     publisher.publish(*(company(n, day=chance.randint(0, 5), name=chance.choice(names)) for n in range(1, 60)))

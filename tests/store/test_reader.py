@@ -11,7 +11,7 @@ import pytest
 
 from make.published import AT, company, framework, ids, person
 from make.queries import companies_by, frameworks_by
-from muniment.store import published, writing
+from muniment.store import published
 from muniment.store import reader as reader_module
 from muniment.store.cache import EVERYTHING, MOST_NAMED, least, noting
 from muniment.store.published import FeedAheadError, FeedGapError
@@ -243,7 +243,7 @@ def test_near_keys_are_offered(publisher, reader):
 
 
 def test_readers_in_many_threads_see_whole_editions_while_one_writes(publisher, reader, monkeypatch):
-    monkeypatch.setattr(writing, "BLOCK_SPLIT", 8)
+    monkeypatch.setattr(published, "BLOCK_SPLIT", 8)
     publisher.publish(*(company(n, name="v0") for n in range(1, 40)))
     reader.refresh()
     wrong, stop = [], threading.Event()

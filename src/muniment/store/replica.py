@@ -30,9 +30,9 @@ from muniment.store.database import erasure, handles, node_copy, patience
 from muniment.store.database.faults import damage_seen, damages_read, notice
 from muniment.store.postgres_feed import Connection, JoinedHead
 from muniment.store.postgresql.connection import EndingConnection
+from muniment.store.published import DocumentWriter
 from muniment.store.published_document import PublishedEntry
 from muniment.store.verifying.published_rows import stored_document
-from muniment.store.writing import DocumentWriter
 
 log = logging.getLogger(__name__)
 

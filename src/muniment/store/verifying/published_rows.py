@@ -7,11 +7,10 @@ import msgspec
 
 from muniment.kernel.http.representations import digest
 from muniment.store.items import ITEM
-from muniment.store.published import SCHEMA_VERSION
+from muniment.store.published import SCHEMA_VERSION, columns_of, provenance_member, with_checksum
 from muniment.store.published_document import KINDS, PublishedDocument
 from muniment.store.search.text_index import Columns
 from muniment.store.search_text import fold
-from muniment.store.writing import columns_of, provenance_member, with_checksum
 
 if TYPE_CHECKING:
     import psycopg
