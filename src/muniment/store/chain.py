@@ -9,15 +9,12 @@ row counts for changes before it too.
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from muniment.store.published_document import KINDS
-from muniment.store.sqlite.bulk_writes import insert_rows
-
-Connection = Any
-"""A connection of sqlite3 or of psycopg; both execute statements alike."""
+from muniment.store.statements import Connection, insert, on_sqlite, run
 
 # Versions before the log had a leaf, a salt and a digest in each row; they are kept for nodes of such a version.
 SQLITE_TABLE: Final = """CREATE TABLE IF NOT EXISTS published_chain (
@@ -61,27 +58,6 @@ class _Body(msgspec.Struct):
 
 
 _decode_body: Final = msgspec.msgpack.Decoder(_Body).decode
-
-
-def on_sqlite(connection: Connection) -> bool:
-    return isinstance(connection, sqlite3.Connection)
-
-
-def run(connection: Connection, statement: str, *values: object) -> Any:
-    """Execute a statement with the parameters of PostgreSQL."""
-    return connection.execute(statement.replace("%s", "?") if on_sqlite(connection) else statement, values)
-
-
-def insert(connection: Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert *rows* into *table*, the name of which may be followed by those of columns."""
-    if not rows:
-        return
-    if on_sqlite(connection):
-        insert_rows(connection, table, rows)
-        return
-    marks = ", ".join(["%s"] * len(rows[0]))
-    with connection.cursor() as cursor:
-        cursor.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
 
 def add(connection: Connection, links: Sequence[Link]) -> None:

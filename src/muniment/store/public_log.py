@@ -30,8 +30,9 @@ from muniment.kernel.merkle import (
 )
 from muniment.kernel.wire import timestamp
 from muniment.store import chain
-from muniment.store.chain import Connection, Link, body_digest, insert, run
+from muniment.store.chain import Link, body_digest
 from muniment.store.published_document import KINDS, PublishedEntry
+from muniment.store.statements import Connection, insert, on_sqlite, run
 
 STATE: Final = "state"
 """The change of a leaf for a document that has changed without an entry in the feed."""
@@ -354,7 +355,7 @@ def _latest_digests(connection: Connection, kind: str) -> Iterator[tuple[str | N
 
 def _streamed(connection: Connection, statement: str, *values: object) -> Iterator[Any]:
     """Yield rows, of which not all are read at once."""
-    if chain.on_sqlite(connection):
+    if on_sqlite(connection):
         yield from run(connection, statement, *values)
         return
     with connection.cursor(name="published_leaves") as cursor:
@@ -456,8 +457,8 @@ def faults(connection: Connection) -> Iterator[str]:
     for fault in leaf_faults(connection):
         yield fault.says
     found = state(connection)
-    table = "published_meta" if chain.on_sqlite(connection) else "published_edition"
-    column = "edition" if chain.on_sqlite(connection) else "value"
+    table = "published_meta" if on_sqlite(connection) else "published_edition"
+    column = "edition" if on_sqlite(connection) else "value"
     (edition,) = run(connection, f"SELECT {column} FROM {table}").fetchone()
     if found is not None and found.sequence == edition:  # otherwise a node of a former version has published since
         for kind, key, _ in unlogged(connection):

@@ -20,7 +20,7 @@ from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -33,7 +33,7 @@ from muniment.store.search.text_index import Columns, Replacements
 from muniment.store.search.values import singular
 from muniment.store.search.vocabulary import Words
 from muniment.store.search_text import fold
-from muniment.store.sqlite.bulk_writes import insert_rows
+from muniment.store.statements import Connection, insert_rows, run
 
 NUMBERS: Final = {"treasury_minor": "company", "team_size": "company", "company_count": "person"}
 """Columns by which documents are sorted and bounded, each with the only kind that has it."""
@@ -50,8 +50,6 @@ CHANGES_KEPT: Final = 200_000
 STAMP_TABLE: Final = """CREATE TABLE IF NOT EXISTS published_modified (
     id integer PRIMARY KEY CHECK (id = 1), edition bigint NOT NULL, at text NOT NULL)"""
 """The stamp of the latest edition that has one."""
-StampConnection = Any
-"""A connection of sqlite3 or of psycopg; both execute statements alike."""
 _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS published_meta (
         id INTEGER PRIMARY KEY CHECK (id = 1), schema INTEGER NOT NULL, edition INTEGER NOT NULL,
@@ -290,20 +288,19 @@ def bodies(connection: sqlite3.Connection, kind: str, keys: list[str]) -> dict[s
     return {key: (body, stamp) for key, body, stamp in connection.execute(statement, (kind, *keys))}
 
 
-def last_stamp(connection: StampConnection) -> tuple[int, str]:
+def last_stamp(connection: Connection) -> tuple[int, str]:
     """Return the latest edition with a stamp, and the stamp; -1 and an empty text without any."""
     row = connection.execute("SELECT edition, at FROM published_modified").fetchone()
     return row or (-1, "")
 
 
-def put_stamp(connection: StampConnection, edition: int, stamp: str) -> None:
+def put_stamp(connection: Connection, edition: int, stamp: str) -> None:
     """Write the stamp of *edition*, in the caller's transaction."""
     statement = (
         "INSERT INTO published_modified (id, edition, at) VALUES (1, %s, %s)"
         " ON CONFLICT (id) DO UPDATE SET edition = excluded.edition, at = excluded.at"
     )
-    is_sqlite = isinstance(connection, sqlite3.Connection)
-    connection.execute(statement.replace("%s", "?") if is_sqlite else statement, (edition, stamp))
+    run(connection, statement, edition, stamp)
 
 
 _FeedRow = tuple[int, str, str, str, str, str | None]

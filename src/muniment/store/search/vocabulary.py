@@ -17,7 +17,7 @@ from typing import Final
 from zlib import crc32
 
 from muniment.store.search_text import NAMES, without_mark
-from muniment.store.sqlite.bulk_writes import insert_rows
+from muniment.store.statements import insert_rows
 
 MIN_CHARACTERS: Final = 4
 """Shorter words are not corrected: each would have too many neighbours."""

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from muniment.store.sqlite.bulk_writes import AT_ONCE, insert_rows
+from muniment.store.statements import AT_ONCE, insert_rows
 
 
 @pytest.fixture
