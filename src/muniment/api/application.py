@@ -118,7 +118,7 @@ class Api:
         routes = routes_of(schema)
         self._fixed = {route.path: route for route in routes if not route.missing}
         self._nested = {(route.segment[0], route.segment[2]): route for route in routes if route.missing}
-        self._tiles = self._nested[TILES, ""]
+        self._tiles = self._nested.get((TILES, ""))
         self._lines = {route.operation_id: route.header_lines() for route in routes}
         self._pages = contract.build(self._config, schema)
 

@@ -127,7 +127,8 @@ def test_a_fresh_start_of_two_processes_loads_the_demo_once_and_none_is_ready_be
     for once in ("database migrations applied", "Demo registry loaded", "Sign in as owner"):
         assert product.output().count(once) == 1
     assert len(list((tmp_path / "data" / "keys").iterdir())) == 1
-    assert "Traceback" not in product.output()
+    output = product.output()
+    assert "Traceback" not in output, output
     ours = children(product)
     assert product.stop() == 0
     assert not [pid for pid in ours if Path(f"/proc/{pid}").exists()]

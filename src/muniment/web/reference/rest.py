@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_noop
 
 from muniment.kernel.json import JSONObject
 from muniment.web.reference.schemas import Row, inline, kind_of, members
@@ -52,7 +53,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "FacetValues": "The values of the filters, with their counts.",
         "Pagination": "The place of a page in its list, and the cursor of the next one.",
     },
-    "Log": {
+    gettext_noop("Log"): {  # no page has this word
         "LogOne": "The answer to a request for the log.",
         "Log": "The public log: its name, size, root and keys.",
         "FormerLog": "A log that could not be continued.",

@@ -42,7 +42,7 @@ GROUPS: Final[tuple[tuple[str | Promise, frozenset[str]], ...]] = (
         ),
     ),
     (gettext_lazy("Backups"), frozenset({"backups"})),
-    (gettext_lazy("Mail"), frozenset({"mail_url", "mail_from", "review_digest_hours"})),
+    (gettext_lazy("Mail"), frozenset({"mail_url", "mail_from", "review_digest_hours", "visitor_mail"})),
     (
         gettext_lazy("Accounts and sign-in"),
         frozenset(
