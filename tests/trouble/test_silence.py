@@ -59,6 +59,13 @@ def nodes(cluster, tmp_path_factory):
         nodes.each.remove(impatient)
 
 
+def test_a_node_that_says_that_it_is_ready_answers_also_before_it_looks_again(nodes, tmp_path):
+    seldom = {"muniment.server.process.poller.POLL_S": 20.0}
+    with Product(tmp_path / "new", constants=seldom, **nodes.settings) as node:
+        node.wait_ready(within_s=15)
+        assert node.get("/api/v1/companies").status == 200
+
+
 @pytest.fixture(scope="module")
 def token(nodes):
     return nodes.command("user", "token", EMAIL, "--name", "silence").stdout.split()[-1]

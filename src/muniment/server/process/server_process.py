@@ -380,6 +380,8 @@ class Process:
         if has_pages and self._startup is not None and self._startup.is_loading:
             has_pages, fault = False, fault or "the initial registry is still being loaded"
         follower = self._follower.status if self._follower is not None else None
+        if self.front.api is None:
+            self._registry_file.look()  # a node that is ready answers, also before the next tick
         return await self._readiness.look(
             self._registry_file.reader,
             follower,
