@@ -15,7 +15,7 @@ from muniment.mirror.origin import Origin
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import add_owner, update_company
 from muniment.registry.imports.undoing import undo_import
-from muniment.registry.models import Company, Framework, ImportRun, Person, Position, State
+from muniment.registry.models import Company, Framework, ImportRun, MergedPerson, Person, Position, State
 from muniment.registry.people.erasing import erase_person
 from services.origin import Given, company, framework, person
 
@@ -250,3 +250,63 @@ def test_a_registry_that_sends_something_else_is_refused(merging_of, site):
     with pytest.raises(BadRequest, match="not consecutive"):
         merging_of.run()
     assert slugs() == {"harbor-trust"}
+
+
+def test_no_line_reaches_a_row_under_another_name_than_that_by_which_it_is_known(merging_of, site):
+    published(owner(), name="Ours", description="Ours.")
+    merging_of.run()
+    theirs = company("ours", description="Theirs.")
+    theirs["company"]["slug"] = "harmless"
+    site.publish("company", "harmless", theirs)
+    site.publish(
+        "framework", "river-score", {**framework("river-score"), "company": {"slug": "harbor-trust", "id": "ours"}}
+    )
+    merging_of.run()
+    assert Company.objects.get(slug="ours").description == "Ours."
+    assert Framework.objects.get(slug="river-score").company is None
+
+
+def test_a_person_who_was_merged_into_another_here_is_not_changed_by_the_line_of_the_former(merging_of, site):
+    published(owner(), name="Quay", positions=[{"person": {"name": "Ada Lund"}}])
+    ours = Person.objects.get()
+    MergedPerson.objects.create(slug="ada-of-old", person=ours)
+    site.publish("person", "ada-of-old", person("ada-of-old", "Forged"))
+    site.export()
+    merging_of.run()
+    ours.refresh_from_db()
+    assert ours.name == "Ada Lund"
+    assert any(told.startswith("person ada-of-old is kept") for told in merging_of.told)
+
+
+def test_a_listing_that_has_an_owner_here_is_not_unlisted_by_the_origin(merging_of, site):
+    merging_of.run()
+    add_owner(COMMAND, "harbor-trust", owner().account_id)
+    site.unlist("company", "harbor-trust")
+    merging_of.run()
+    site.export()
+    merging_of.run(restarts=True)
+    assert slugs(state=State.PUBLISHED) == {"harbor-trust"}
+    assert "company harbor-trust (has an owner) stays public, and the origin no longer has it" in merging_of.told
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"company": {"id": "bad", "name": "Bad"}, "positions": "text"},
+        {"company": {"id": "bad", "name": "Bad"}, "positions": ["text", {"person": "text"}, {"person": {"slug": []}}]},
+    ],
+)
+def test_positions_of_another_form_are_left_to_the_importer(merging_of, site, hostile):
+    merging_of.run()
+    site.publish("company", "bad", hostile)
+    site.publish("company", "good", company("good"))
+    merging_of.run()
+    assert "good" in slugs()
+
+
+@pytest.mark.parametrize("line", [{"company": []}, {"company": {"id": 7}}, [], {"company": {"slug": "no-id"}}])
+def test_a_document_without_a_slug_ends_the_merge(merging_of, site, line):
+    merging_of.run()
+    site.publish("company", "bad", line)
+    with pytest.raises(BadRequest, match="is no company"):
+        merging_of.run()

@@ -9,6 +9,7 @@ import click
 
 from muniment import config
 from muniment.cli.command import refusals, use_django
+from muniment.cli.progress import CONTROLS
 from muniment.mirror.copying import BehindTooFar, alone
 from muniment.mirror.origin import Origin, Stopped, origin_address
 
@@ -60,5 +61,5 @@ def _run(merge: Any, address: str, ending: threading.Event, *, waits: bool) -> N
 
 
 def tell(sentence: str) -> None:
-    """Print a sentence to the error stream."""
-    click.echo(sentence[:1].upper() + sentence[1:] + ".", err=True)
+    """Print a sentence, which may have words of another registry, to the error stream."""
+    click.echo((sentence[:1].upper() + sentence[1:] + ".").translate(CONTROLS), err=True)

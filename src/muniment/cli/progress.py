@@ -10,7 +10,7 @@ import click
 
 _CLEARED: Final = "\r\x1b[K"
 """Returns to the start of the terminal's line, and clears it."""
-_CONTROLS: Final = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "�")
+CONTROLS: Final = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "�")
 """What would move the cursor or change the terminal: messages quote files that anyone may have written."""
 
 
@@ -45,14 +45,14 @@ class Progress:
     def state(self, doing: str) -> None:
         """Replace the last line by what the command is doing."""
         if self._is_shown:
-            line = doing.translate(_CONTROLS)[: shutil.get_terminal_size().columns - 1]
+            line = doing.translate(CONTROLS)[: shutil.get_terminal_size().columns - 1]
             sys.stderr.write(f"{_CLEARED}{line}")
             sys.stderr.flush()
 
     def message(self, text: object) -> None:
         """Print a message on a line of its own."""
         self._clear()
-        click.echo(str(text).translate(_CONTROLS), err=True)
+        click.echo(str(text).translate(CONTROLS), err=True)
 
     def _clear(self) -> None:
         if self._is_shown:

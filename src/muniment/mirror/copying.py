@@ -15,6 +15,7 @@ import secrets
 import sqlite3
 import time
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -126,7 +127,7 @@ class BehindTooFar(Exception):  # noqa: N818 - a state, and what follows is said
     """The feed cannot continue the copy, which has to be made again from exports."""
 
 
-class Following:
+class Following(ABC):
     """
     What is read of the registry that *origin* asks: its exports, then its changes. A subclass keeps what they bring.
 
@@ -138,10 +139,11 @@ class Following:
     def __init__(self, origin: Origin, folder: Path, *, tells: Callable[[str], None] = lambda _: None) -> None:
         self._origin, self.folder, self._tells = origin, folder, tells
 
+    @abstractmethod
     def place(self) -> Place | None:
         """Return how far was read; None if nothing was, or it has to be read again."""
-        raise NotImplementedError
 
+    @abstractmethod
     def build(self, snapshot: Snapshot, schema: Schema) -> None:
         """
         Keep what the exports hold.
@@ -149,15 +151,14 @@ class Following:
         Raises:
             BadRequest: a file is truncated or holds something else than its list says.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def apply(self, place: Place, page: Page, schema: Schema) -> None:
         """Keep what a page of changes after *place* brings, with the place after it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def other_history(self, place: Place) -> Phrase:
         """Return that the origin has another history than the one that was read until *place*."""
-        raise NotImplementedError
 
     def fetch(self) -> Snapshot:
         """

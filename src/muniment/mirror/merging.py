@@ -21,15 +21,17 @@ import msgspec
 
 from muniment.durable_files import replacing
 from muniment.kernel.actor import COMMAND
+from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.mirror.copying import Entry, Following, Number, Page, Place, Snapshot, lines_of
 from muniment.mirror.origin import Origin
+from muniment.registry.exchange.batch import merged_slugs
 from muniment.registry.exchange.edits import IMPORTED
 from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.exchange.reading import RowFault
 from muniment.registry.models import Company, Framework, HistoryEntry, ImportRun, Person
-from muniment.registry.review.pruning import plan_pruning_of
+from muniment.registry.review.pruning import Pruning, plan_pruning_of
 from muniment.schema.objects import Schema
 from muniment.store.published_document import KINDS, Kind
 
@@ -59,12 +61,24 @@ class _Note(msgspec.Struct, rename="camel"):
     chain: str | None = None
 
 
-class _Member(msgspec.Struct):
-    """The members of a line by which it is known."""
+class _Company(msgspec.Struct):
+    id: str
 
-    id: str = ""
-    slug: str = ""
-    framework_id: str = msgspec.field(default="", name="frameworkId")
+
+class _CompanyLine(msgspec.Struct):
+    company: _Company
+
+
+class _PersonLine(msgspec.Struct):
+    slug: str
+
+
+class _Framework(msgspec.Struct, rename="camel"):
+    framework_id: str
+
+
+class _FrameworkLine(msgspec.Struct):
+    framework: _Framework
 
 
 class Merge(Following):
@@ -116,7 +130,8 @@ class Merge(Following):
         for kind in self._kinds:
             keys[kind] = {_key_of(kind, line) for line in self._lines(snapshot, kind)}
         self._imported({kind: self._lines(snapshot, kind) for kind in self._kinds}, keys)
-        gone = plan_pruning_of(keys, among={kind: self._brought_rows(kind) for kind in self._kinds}, limit=self._limit)
+        brought: dict[str, list[int]] = {kind: self._brought_rows(kind) for kind in self._kinds}
+        gone = self._without_owned(plan_pruning_of(keys, among=brought, limit=self._limit))
         gone.check()
         for row in gone.rows:
             self._tells(f"{row} is unlisted: the origin no longer has it")
@@ -193,19 +208,20 @@ class Merge(Following):
             return line  # its positions follow from the companies
         row = msgspec.json.decode(line)
         if kind == "company":
-            positions = row.get("positions") or []
-            people = [position["person"] for position in positions if position.get("person")]
-            slugs = {person["slug"] for person in people if person.get("slug")}
+            people = list(_people_of(row))
+            slugs = {person["slug"] for person in people}
             unknown = slugs - own["person"]
             unknown -= self._brought("person", unknown).keys()
             for person in people:
-                if person.get("slug") in unknown:
+                if person["slug"] in unknown:
                     del person["slug"]
             return msgspec.json.encode(row)
-        company = row["framework"].get("company") or {}
-        slug = company.get("slug") or company.get("id")
-        if slug and slug not in own["company"] and not self._brought("company", {slug}):
-            row["framework"]["company"] = None
+        company = row["framework"].get("company")
+        if isinstance(company, dict):
+            # The importer takes the one or the other.
+            named = {company[name] for name in ("slug", "id") if isinstance(company.get(name), str)}
+            if named - own["company"] - self._brought("company", named).keys():
+                row["framework"]["company"] = None
         return msgspec.json.encode(row)
 
     def _unlist(self, gone: Mapping[Kind, set[str]]) -> None:
@@ -214,15 +230,25 @@ class Merge(Following):
             brought = self._brought(kind, keys)
             if brought:
                 missing = plan_pruning_of({kind: ()}, among={kind: list(brought.values())}, limit=len(brought))
-                count = missing.unlist(COMMAND, self._options.resumes)
+                count = self._without_owned(missing).unlist(COMMAND, self._options.resumes)
                 self._tells(f"{count} {_FILES[kind]} that the origin has unlisted are unlisted")
+
+    def _without_owned(self, gone: Pruning) -> Pruning:
+        """Return what is gone without listings that have an owner here, whose to end they are."""
+        for row in gone.rows:
+            if row.has_owner:
+                self._tells(f"{row} stays public, and the origin no longer has it")
+        rows = [row for row in gone.rows if not row.has_owner]
+        return Pruning(rows, gone.refusal if rows else "")
 
     def _from_elsewhere(self, kind: Kind, keys: Collection[str]) -> set[str]:
         """Return those of the *keys* that rows have here which the origin did not bring."""
         present: set[str] = set()
         for chunk in _chunks(keys):
             present |= set(_MODELS[kind]._default_manager.filter(slug__in=chunk).values_list("slug", flat=True))  # noqa: SLF001 - Django's public name
-        return present - self._brought(kind, present).keys()
+        elsewhere = present - self._brought(kind, present).keys()
+        # Lines of people who were merged into others here would change those.
+        return elsewhere | merged_slugs(keys).keys() if kind == "person" else elsewhere
 
     def _brought(self, kind: Kind, keys: Collection[str]) -> dict[str, int]:
         """Return slug and primary key of those of the rows with these *keys* that the origin has brought."""
@@ -255,17 +281,27 @@ def _chunks(keys: Collection[str]) -> Iterator[list[str]]:
         yield sorted_keys[start : start + _CHUNK]
 
 
+def _people_of(row: JSONObject) -> Iterator[JSONObject]:
+    """Yield the people whom the positions of a company name by slug; the importer refuses what has another form."""
+    positions = row.get("positions")
+    for position in positions if isinstance(positions, list) else ():
+        person = position.get("person") if isinstance(position, dict) else None
+        if isinstance(person, dict) and isinstance(person.get("slug"), str):
+            yield person
+
+
 def _key_of(kind: Kind, line: bytes) -> str:
-    """Return the slug of a line."""
+    """Return the slug by which the importer finds the row of a line."""
     try:
-        if kind == "person":
-            member = msgspec.json.decode(line, type=_Member)
-        else:
-            members = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-            member = msgspec.json.decode(members[kind], type=_Member)
-    except (msgspec.MsgspecError, KeyError):
+        match kind:
+            case "company":
+                return msgspec.json.decode(line, type=_CompanyLine).company.id
+            case "person":
+                return msgspec.json.decode(line, type=_PersonLine).slug
+            case "framework":
+                return msgspec.json.decode(line, type=_FrameworkLine).framework.framework_id
+    except (msgspec.MsgspecError, RecursionError):
         raise BadRequest(Phrase("A line of the exports is no {kind}.", kind=kind), "Nothing of it was used.") from None
-    return member.slug or member.framework_id or member.id
 
 
 def _line_of(kind: Kind, data: bytes) -> bytes:
