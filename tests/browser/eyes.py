@@ -80,6 +80,11 @@ TOO_BIG = """() => [
     .map((each) => `covered: ${each.outerHTML.slice(0, 160)}`),
 ]"""
 """What text of twice the size does not fit into."""
+NARROW = """() => [...document.querySelectorAll(".scroll.stacked td[data-label]")]
+    .filter((cell) => cell.checkVisibility() && !cell.closest(".rows"))
+    .filter((cell) => cell.getBoundingClientRect().width < cell.parentElement.getBoundingClientRect().width * 0.9)
+    .map((cell) => cell.outerHTML.slice(0, 160))"""
+"""The cells of a row that a phone shows below each other, if they keep the width of a column."""
 _AXE = Axe().axe_script
 _proven: set[str] = set()
 """The looks of texts with enough contrast on the pages that this process has checked."""
@@ -142,6 +147,7 @@ def look(page: Any, name: str) -> list[Any]:
     if wide > 320:
         faults.append((name, "320 px", wide))
     page.set_viewport_size({"width": 390, "height": 844})
+    faults += [(name, "phone, narrow", cell) for cell in page.evaluate(NARROW)]
     faults += [(name, "phone, dark", each) for each in violations(page, ON_A_PHONE)]
     page.set_viewport_size({"width": 1280, "height": 900})
     faults += [(name, "dark", each) for each in in_the_dark(page)]  # what a phone does not show
