@@ -153,6 +153,31 @@ def test_a_message_that_the_server_refuses_for_now_is_tried_again(monkeypatch):
             run.handler.work(run)
 
 
+def test_an_outage_does_not_lengthen_the_pause_after_a_later_refusal(monkeypatch):
+    class Greylisting(Mailbox):
+        async def handle_RCPT(self, server, session, envelope, address, options):  # noqa: N802 - aiosmtpd's
+            return "451 try later"
+
+    using(monkeypatch, mail_url=f"smtp://127.0.0.1:{free_port()}")
+    job = send()
+
+    def pause_after_an_attempt():
+        Job.objects.filter(pk=job.pk).update(run_at=now())
+        run = queue.claim("tests", "mail")
+        with pytest.raises(Postponed) as refusal:
+            run.handler.work(run)
+        run.postponed(refusal.value)
+        job.refresh_from_db()
+        return (job.run_at - now()).total_seconds()
+
+    for _ in range(10):
+        assert pause_after_an_attempt() <= delivery.PAUSE_S
+    with Greylisting() as box:
+        using(monkeypatch, mail_url=box.url)
+        assert pause_after_an_attempt() <= 4 * 1.2
+        assert 4 < pause_after_an_attempt() <= 8 * 1.2, "its own refusals do"
+
+
 @pytest.mark.parametrize(("answer", "outcome"), [("554 no such content", Abandoned), ("452 no room", Postponed)])
 def test_a_server_may_refuse_what_a_message_contains(monkeypatch, answer, outcome):
     class Picky(Mailbox):

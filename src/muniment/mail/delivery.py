@@ -109,10 +109,15 @@ def _send(url: str, payload: JSONObject, content: bytes) -> None:
     except (OSError, smtplib.SMTPException) as error:
         if is_accepted.is_set():  # what fails is the farewell, and the message must not arrive twice
             return
+        # A refused sender is here too: the server would refuse every message, and the operator has to mend it.
         _log_state(is_down=True, reason=type(error).__name__)
         _postpone_others()
+        # The outage is no fault of the message: attempts that counted would lengthen its pause after a later 451, and
+        # a code that waits for an hour has expired.
         raise Postponed(
-            Phrase("the mail server does not answer: {error}", error=type(error).__name__), pause_s=PAUSE_S
+            Phrase("the mail server does not answer: {error}", error=type(error).__name__),
+            pause_s=PAUSE_S,
+            is_excused=True,
         ) from None
 
 
@@ -231,7 +236,7 @@ HANDLER: Final = handlers.Handler(
     work=deliver,
     lane="mail",
     per_group=1,
-    lease_s=15,
+    lease_s=15,  # the worker renews it while a delivery takes its minute
     max_attempts=100_000,
     max_kills=20,  # it reads no file, and a message that is given up is lost
     back_off_s=4,
