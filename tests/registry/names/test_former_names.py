@@ -60,6 +60,14 @@ def test_an_approved_change_of_name_keeps_the_former_one():
     assert [each["name"] for each in item("company", mine.slug)["formerNames"]] == [FIRST]
 
 
+def test_a_renamed_company_stays_at_its_address_and_its_slug_is_given_to_no_other(renamed):
+    _, slug = renamed
+    assert slug == "ottoline-ferrisbrook-sons"
+    assert document("company", slug)["company"]["name"] == "Quillmere"
+    other = published(owner(), name=FIRST)
+    assert other.slug == f"{slug}-2"
+
+
 def test_the_latest_comes_first_and_a_rename_back_removes_it(renamed):
     _, slug = renamed
     rename(slug, "Tern")

@@ -299,7 +299,8 @@ def update_company(
     """
     Change the fields given in *change* on a company that the actor owns.
 
-    Changes to the name, symbol and type of a published listing need review; other changes are published at once.
+    Fields marked ``review`` in the schema (name, symbol, type) need review once the listing was public; other changes
+    are published at once.
 
     Args:
         change: absent fields stay; None clears a nullable field; values that answers show are no change.
@@ -333,9 +334,7 @@ def _update(
     replace: bool = False,
     guard: ListGuard | None = None,
 ) -> CompanyUpdate:
-    reviewed: Edit = {}
-    if company.state in {State.PUBLISHED, State.UNLISTED} and not decides(actor):
-        reviewed = {name: value for name, value in edit.items() if settings.SCHEMA.company_fields[name].review}
+    reviewed = _fields_that_need_review(actor, company, edit)
     direct = {name: value for name, value in edit.items() if name not in reviewed}
     difference = compare(company, direct, actor=actor, replace=replace, guard=guard)
     request = _review_request(company, reviewed) if reviewed else ReviewRequest()
@@ -404,6 +403,17 @@ def _review_request(company: Company, reviewed: Edit) -> ReviewRequest:
     pending = PendingChange.objects.filter(company=company, decision="").first()
     changes = {name: _on_wire(name, value) for name, value in reviewed.items()}
     return ReviewRequest(changes, compare(company, reviewed), pending)
+
+
+def _fields_that_need_review(actor: Actor, company: Company, edit: Edit) -> Edit:
+    """Return the part of an edit that waits for a reviewer."""
+    # A draft is reviewed as a whole. A listing that is unlisted was reviewed once, and its owner may publish it again:
+    # it must not come back under a name that a reviewer has not seen.
+    was_reviewed = company.state in {State.PUBLISHED, State.UNLISTED}
+    if not was_reviewed or decides(actor):
+        return {}
+    fields = settings.SCHEMA.company_fields
+    return {name: value for name, value in edit.items() if fields[name].review}
 
 
 def _on_wire(name: str, value: Any) -> Any:

@@ -99,7 +99,11 @@ class FeedTombstone(models.Model):
 
 
 class GivenSlug(models.Model):
-    """A slug that was used once and is never reused."""
+    """
+    A slug that was given once. It is permanent, and never given to another.
+
+    A company that gets another name keeps its slug, so that every address of it stays valid.
+    """
 
     kind = models.CharField(max_length=16)
     slug = Text()

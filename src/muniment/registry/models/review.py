@@ -12,7 +12,7 @@ from muniment.registry.models.people import Person
 
 
 class PendingChange(models.Model):
-    """Fields of a published listing that need review. At most one undecided row per company."""
+    """Fields of a published or unlisted listing that need review. At most one undecided row per company."""
 
     company = models.ForeignKey(Company, models.CASCADE, related_name="pending_changes")
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")

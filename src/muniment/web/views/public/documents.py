@@ -36,7 +36,7 @@ def document(kind: str, key: str) -> Found:
         "person": ("people", gettext("There is no person at the address “/people/%(slug)s”.")),
         "framework": ("frameworks", gettext("There is no framework at the address “/frameworks/%(slug)s”.")),
     }[kind]
-    hint = gettext("It may have been renamed, or is no longer listed. Check the address or search.")
+    hint = gettext("It may no longer be listed. Check the address or search.")
     problem = NotFound(message % {"slug": key[:200]}, hint)
     nearest = [(near, f"/{folder}/{quote(near)}") for near in reader().nearest(kind, key)[:3]]
     problem.nearest = nearest  # type: ignore[attr-defined]  # for the page of trouble, which looks for it
