@@ -8,11 +8,18 @@ import pytest
 
 from make.published import company, framework, person
 from muniment.api import changes, routes
-from muniment.kernel.asgi import LISTENS
+from muniment.kernel.asgi import LASTING, LISTENS
 from muniment.store import snapshot_state
 
 FEED = "/api/v1/changes"
 STREAM = b"/api/v1/changes/stream"
+
+
+async def serve(api, scope, receive, send):
+    """Answer a request as the server does, which waits for a response that lasts."""
+    await api(scope, receive, send)
+    if LASTING in scope["state"]:
+        await scope["state"][LASTING].until_left(receive)
 
 
 class Visitor:
@@ -35,7 +42,7 @@ class Visitor:
         self._arrived = asyncio.Event()
         self.reads = asyncio.Event()
         self.reads.set()
-        self.task = asyncio.create_task(api(self.scope, self._incoming.get, self._send))
+        self.task = asyncio.create_task(serve(api, self.scope, self._incoming.get, self._send))
 
     async def _send(self, message):
         await self.reads.wait()
@@ -225,6 +232,22 @@ def test_a_stream_sends_what_follows_a_place_and_then_each_change(feed):
     assert headers[b"cache-control"] == b"no-store"
     assert headers[b"access-control-allow-origin"] == b"*"
     assert len(feed.api.live) == 0
+
+
+def test_nothing_of_the_api_waits_while_a_stream_lasts(feed):
+    async def follow():
+        visitor = Visitor(feed.api, f"{FEED}/stream")
+        await visitor.until_told("id: 5")
+        frame = visitor.task.get_coro().cr_await
+        names = []
+        while frame is not None:
+            names.append(getattr(frame, "__qualname__", ""))
+            frame = getattr(frame, "cr_await", None)
+        visitor.leave()
+        await visitor.task
+        return names
+
+    assert asyncio.run(follow())[:2] == ["_Listener.until_left", "Queue.get"]
 
 
 def test_a_stream_without_a_place_begins_with_the_next_change_and_tells_its_place(feed):

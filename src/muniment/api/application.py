@@ -286,7 +286,7 @@ class Api:
         if route.answer is None:
             if route.operation_id == STATEMENTS:
                 return await self._answer_statement(route, scope, receive, send)
-            await self._stream_changes(route, scope, receive, send)
+            await self._stream_changes(route, scope, send)
             return None
         if route.answer is list_changes:
             return await self._list_changes(route, route.answer, scope, receive)
@@ -343,7 +343,7 @@ class Api:
             self.cache.put(key, answer, size_bytes=size_bytes, version=version, depends=(("*", "*"),))
         return key, answer, False
 
-    async def _stream_changes(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _stream_changes(self, route: Route, scope: Scope, send: Send) -> None:
         values, _ = read(route.by_name, scope.get("query_string", b""), route.path)
         last_id = dict(scope["headers"]).get(b"last-event-id")
         if last_id:
@@ -352,7 +352,7 @@ class Api:
             begin = Place(values["after"], values["chain"])
         else:
             begin = None
-        await self.live.stream(wanted_changes(values), begin, scope, receive, send)
+        await self.live.stream(wanted_changes(values), begin, scope, send)
 
     async def _list_changes(self, route: Route, handler: Handler, scope: Scope, receive: Receive) -> "_Keyed":
         """Return the changes as :meth:`_answer`, after waiting for one if the client wants that."""

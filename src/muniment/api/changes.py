@@ -12,14 +12,14 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from muniment.api.parameters import V1
 from muniment.api.responses import CORS, Response, send_response, status_line
-from muniment.kernel.asgi import LISTENS, Receive, Scope, Send, gone
+from muniment.kernel.asgi import LASTING, LISTENS, Receive, Scope, Send, gone
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Problem, TooMany, Unavailable
 from muniment.store.published import (
@@ -146,9 +146,11 @@ class LiveChanges:
             leaving.cancel()
             await asyncio.gather(moving, leaving, return_exceptions=True)
 
-    async def stream(self, wanted: Wanted, begin: Place | None, scope: Scope, receive: Receive, send: Send) -> None:
+    async def stream(self, wanted: Wanted, begin: Place | None, scope: Scope, send: Send) -> None:
         """
-        Send the changes after a place as they come, until the client leaves; None begins with the next change.
+        Begin to send the changes after a place as they come; None begins with the next change.
+
+        The server waits until the client leaves (`LASTING`).
 
         Raises:
             BadRequest: the feed does not have that place.
@@ -166,21 +168,25 @@ class LiveChanges:
         if scope["method"] == "HEAD":
             await send_response(send, Response(200, _HEAD, b""), head_only=True)
             return
-        listener = _Listener(self._next, wanted, begin, send)
+        listener = _Listener(self, client, wanted, begin, send)
         scope["state"][LISTENS] = True
         self._listeners.setdefault(client, set()).add(listener)
         if self._beating is None:
             self._beating = asyncio.create_task(self._beat())
         try:
             await listener.start()
-            while (await receive())["type"] != "http.disconnect":
-                pass  # as `gone`, whose frame would take half a kilobyte of each listener
-        finally:
-            listener.close()
-            held = self._listeners[client]
-            held.discard(listener)
-            if not held:
-                del self._listeners[client]
+        except BaseException:
+            self.leave(listener)
+            raise
+        scope["state"][LASTING] = listener
+
+    def leave(self, listener: "_Listener") -> None:
+        """Send nothing more to a listener, and stop counting it."""
+        listener.close()
+        held = self._listeners[listener.client]
+        held.discard(listener)
+        if not held:
+            del self._listeners[listener.client]
 
     def _admit(self, scope: Scope) -> str:
         """Return the address of a client that may have one more stream."""
@@ -278,7 +284,7 @@ class LiveChanges:
             if not number % WOKEN_AT_ONCE:
                 await asyncio.sleep(0)
 
-    async def _next(self, wanted: Wanted, place: Place) -> tuple[bytes, Place]:
+    async def next(self, wanted: Wanted, place: Place) -> tuple[bytes, Place]:
         """Return the events after *place* and the place after them; the same place at the end of the feed."""
         move = self.next_move
         found = self._pieces.get((wanted, place))
@@ -319,19 +325,14 @@ class _Listener:
     One stream.
 
     Args:
-        following: returns the events after a place and the place after them.
+        live: knows what follows a place.
+        client: the address whose stream it is.
     """
 
-    __slots__ = ("_follow", "_is_due", "_is_over", "_place", "_send", "_sending", "_wanted")
+    __slots__ = ("_is_due", "_is_over", "_live", "_place", "_send", "_sending", "_wanted", "client")
 
-    def __init__(
-        self,
-        following: Callable[[Wanted, Place], Awaitable[tuple[bytes, Place]]],
-        wanted: Wanted,
-        place: Place,
-        send: Send,
-    ) -> None:
-        self._follow, self._wanted, self._send = following, wanted, send
+    def __init__(self, live: LiveChanges, client: str, wanted: Wanted, place: Place, send: Send) -> None:
+        self._live, self.client, self._wanted, self._send = live, client, wanted, send
         self._place = place
         self._is_due = self._is_over = False
         self._sending: asyncio.Task[None] | None = None
@@ -342,6 +343,13 @@ class _Listener:
         )
         await self._body(b"retry: %d\n%s" % (RETRY_MS, self._position()))
         self.wake(is_silent=True)
+
+    async def until_left(self, receive: Receive) -> None:
+        try:
+            while (await receive())["type"] != "http.disconnect":
+                pass  # as `gone`, whose frame would be one more of each listener
+        finally:
+            self._live.leave(self)
 
     def wake(self, *, is_silent: bool) -> None:
         """
@@ -384,7 +392,7 @@ class _Listener:
     async def _push(self, *, is_silent: bool) -> None:
         while True:
             self._is_due = False
-            events, place = await self._follow(self._wanted, self._place)
+            events, place = await self._live.next(self._wanted, self._place)
             if place == self._place:
                 break
             self._place = place

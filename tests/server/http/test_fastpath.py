@@ -321,6 +321,17 @@ def test_a_connection_that_ends_answers_first_what_waits(rest, end):
     asyncio.run(run())
 
 
+def test_the_keys_of_the_attributes_of_a_connection_are_shared(rest):
+    """Of more than 30 attributes, Python makes a dictionary of its own for each connection."""
+    rest.publish(company(1))
+
+    async def run():
+        connection, _ = await asked_at(rest.api)
+        assert len(vars(connection)) <= 30
+
+    asyncio.run(run())
+
+
 def test_nothing_is_looked_up_or_written_for_a_client_that_has_gone(rest):
     rest.publish(company(1))
 

@@ -18,7 +18,7 @@ from muniment.api.application import Api
 from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel import fairness
-from muniment.kernel.asgi import LISTENS, Application, Header, Message, Receive, Scope, Send
+from muniment.kernel.asgi import LASTING, LISTENS, Application, Header, Message, Receive, Scope, Send
 from muniment.kernel.fairness import Holder, Verdict
 from muniment.kernel.http.paths import canonical_path
 from muniment.kernel.http.public_pages import STAMP, PageStamp
@@ -175,6 +175,10 @@ class App:
             with self.traces.request(scope, shown) as span:
                 await self._settle(scope, receive, out)
                 span.answered(out.surface, out.status)
+        lasting = scope["state"].get(LASTING)
+        if lasting is not None:
+            headers.clear()  # the connection has the same list, which takes kilobytes of a browser
+            await lasting.until_left(receive)
         seconds = time.perf_counter() - began
         # A client that listens wants to wait: that is no response time.
         timed_s = 0.0 if LISTENS in scope["state"] else seconds

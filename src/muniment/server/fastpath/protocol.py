@@ -12,17 +12,19 @@ the same :class:`~muniment.server.app.app.App`, and the same tests run with it o
 which cost as much as all the rest of a small response.
 """
 
+import asyncio
 import logging
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from muniment.api.responses import Answer, status_line
 from muniment.kernel.fairness import Verdict
 from muniment.kernel.http.representations import prefers_csv
+from muniment.kernel.json import JSONObject
 from muniment.mcp.declarations import Caller
 from muniment.server.charging import last_value
 from muniment.server.fastpath.fast_path import Ready, ToolAnswers
@@ -71,20 +73,26 @@ def missing_internals(protocol: type = HttpToolsProtocol, cycle: type = RequestR
 class FastPathProtocol(LimitedProtocol):
     """A connection with the fast path."""
 
-    _waits_for: Detail | None = None
-    """The detail to look up at the end of this turn."""
-    _pending: Callable[[], bool] | None = None
-    """Answers the request whose body is still being read; returns False for the ordinary path."""
-    _called_with: bytes = b""
-    _last_block = 0
-    """The hash of the headers of the latest request: a client that repeats them may do so often."""
-    _is_between = False
-    """
-    Whether the latest request was answered without the parser, and nothing has happened since.
+    __slots__ = ("_called_with", "_is_between", "_last_block", "_pending", "_waits_for")
 
-    The next one needs no further checks. Never through a proxy, which names another client with each request, nor
-    where requests are logged.
-    """
+    def __init__(
+        self, config: Any, server_state: Any, app_state: JSONObject, _loop: asyncio.AbstractEventLoop | None = None
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._waits_for: Detail | None = None
+        """The detail to look up at the end of this turn."""
+        self._pending: Callable[[], bool] | None = None
+        """Answers the request whose body is still being read; returns False for the ordinary path."""
+        self._called_with = b""
+        self._last_block = 0
+        """The hash of the headers of the latest request: a client that repeats them may do so often."""
+        self._is_between = False
+        """
+        Whether the latest request was answered without the parser, and nothing has happened since.
+
+        The next one needs no further checks. Never through a proxy, which names another client with each request, nor
+        where requests are logged.
+        """
 
     def data_received(self, data: bytes) -> None:
         """Read on; a call whose body is incomplete takes the ordinary path, which can wait."""
