@@ -145,7 +145,7 @@ def test_members_of_an_object_are_shown_alone_and_one_that_is_new_says_so():
 
 def test_members_of_rows_are_words_rather_than_json():
     vote = {"title": "Buy the creek", "votes": {"for": 812_400, "against": 90_310}, "endDate": "2025-04-18"}
-    assert differences.said([vote]) == "Buy the creek, for 812,400, against 90,310, 2025-04-18"
+    assert differences.value_text([vote]) == "Buy the creek, for 812,400, against 90,310, 2025-04-18"
 
 
 def test_a_member_has_the_label_of_its_kind():

@@ -4,7 +4,7 @@ import pytest
 
 from muniment.languages.speaking import speaking
 from muniment.web.presenters import differences
-from muniment.web.presenters.values import field_of, kind_of, said
+from muniment.web.presenters.values import field_of, kind_of, value_text
 
 VOTE = {
     "id": "v1",
@@ -44,9 +44,9 @@ CASES = [
 @pytest.mark.parametrize(("name", "value", "english", "german"), CASES)
 def test_a_value_is_written_as_public_pages_write_it_in_each_language(name, value, english, german):
     kind = kind_of(field_of(name))
-    assert said(value, kind) == english
+    assert value_text(value, kind) == english
     with speaking("de"):
-        assert said(value, kind).replace("\xa0", " ") == german
+        assert value_text(value, kind).replace("\xa0", " ") == german
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_value_is_written_as_public_pages_write_it_in_each_language(name, valu
 )
 def test_a_value_that_is_none_of_its_kind_is_shown_as_it_was_given(name, value):
     (given,) = value.values() if isinstance(value, dict) else value[0].values() if isinstance(value, list) else (value,)
-    assert said(value, kind_of(field_of(name))) == given
+    assert value_text(value, kind_of(field_of(name))) == given
 
 
 def test_differences_compare_days_and_states_in_words():
@@ -80,4 +80,4 @@ def test_differences_compare_days_and_states_in_words():
 
 
 def test_a_moment_has_its_time():
-    assert said("2026-01-31T09:30:00.000000Z", kind_of(field_of("reviewedAt"))) == "31 January 2026, 09:30"
+    assert value_text("2026-01-31T09:30:00.000000Z", kind_of(field_of("reviewedAt"))) == "31 January 2026, 09:30"

@@ -22,7 +22,7 @@ from muniment.web.presenters import company_lists
 from muniment.web.presenters.charts import in_percent, percent
 from muniment.web.presenters.company import address, day_or_text, links_of, rounds_of
 from muniment.web.presenters.company_lists import counted_team
-from muniment.web.presenters.values import field_of, kind_of, said
+from muniment.web.presenters.values import field_of, kind_of, value_text
 from muniment.web.wording.states import outcome, state
 
 WHOLE: Final = 100
@@ -258,7 +258,7 @@ def _label(name: str) -> str:
 
 def _value(facts: JSONMapping, name: str) -> ShownValue:
     value, kind = facts.get(name), kind_of(field_of(name))
-    text = ", ".join(map(str, value)) if isinstance(value, list) else said(value, kind)
+    text = ", ".join(map(str, value)) if isinstance(value, list) else value_text(value, kind)
     review = settings.SCHEMA.company.by_name[name].review
     return ShownValue(_label(name), text, place_of(name), review, name == "body", name=name)
 

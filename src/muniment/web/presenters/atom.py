@@ -68,9 +68,11 @@ def json_feed(feed: Feed) -> bytes:
     items = []
     for item in feed.items:
         link = _link(feed, item)
-        themes = {"tags": item["themes"]} if item.get("themes") else {}
-        dated = {"date_modified": moment(item["updatedAt"]), **themes}
-        items.append({"id": link, "url": link, "title": _name(item), "content_text": _summary(item), **dated})
+        entry = {"id": link, "url": link, "title": _name(item), "content_text": _summary(item)}
+        entry["date_modified"] = moment(item["updatedAt"])
+        if item.get("themes"):
+            entry["tags"] = item["themes"]
+        items.append(entry)
     return encoded_feed(feed.title, feed.base + feed.feed, feed.base + feed.page, items)
 
 

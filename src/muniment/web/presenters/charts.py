@@ -65,8 +65,11 @@ class ChartPair(NamedTuple):
         """Return both amounts and their difference."""
         if self.before is None or self.after is None:
             return f"{_amount(self.before)} → {_amount(self.after)}"
-        moved = round(self.after - self.before, 10)
-        return digits(f"{self.before:,.10g} → {self.after:,.10g}" + (f" ({moved:+,.10g})" if moved else ""))
+        text = f"{self.before:,.10g} → {self.after:,.10g}"
+        difference = round(self.after - self.before, 10)
+        if difference:
+            text += f" ({difference:+,.10g})"
+        return digits(text)
 
 
 def _amount(value: float | None) -> str:
@@ -79,7 +82,9 @@ def exact(value: float | Decimal) -> str:
     if abs(number) > TOO_MANY_DIGITS:
         return digits(f"{value:,.10g}")
     text = f"{number:,f}"
-    return digits(text.rstrip("0").rstrip(".") if "." in text else text)
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return digits(text)
 
 
 def percent(value: float | Decimal) -> str:
@@ -140,28 +145,28 @@ def shares_of_whole(
         counted: what the number in the centre counts.
         missing_label: what the part is called that is missing to the whole.
     """
+    if not any(slice_.value for slice_ in slices):
+        return SafeString("")
     total = _sum(slices)
     parts = [slice_._replace(shown=slice_.shown or percent(slice_.value)) for slice_ in folded(slices, keep)]
     named = ", ".join(f"{slice_.label} {slice_.text}" for slice_ in parts[:TINTS])
-    if not any(slice_.value for slice_ in slices):
-        return SafeString("")
-    if total > WHOLE + SHARES_TOLERANCE or any(not 0 <= slice_.value <= WHOLE for slice_ in slices):
-        note = gettext("These shares add up to %(total)s, so they are not parts of a whole.") % {
-            "total": percent(total)
-        }
+    description, unit = f"{lead}: {named}.", gettext("Share")
+    are_parts = all(0 <= slice_.value <= WHOLE for slice_ in slices)
+    if total > WHOLE + SHARES_TOLERANCE or not are_parts:
+        words = gettext("These shares add up to %(total)s, so they are not parts of a whole.")
         largest = max(WHOLE, *(slice_.value for slice_ in parts))
-        return bar(title, f"{lead}: {named}.", parts, unit=gettext("Share"), of=largest, note=note)
-    if WHOLE - total > NEGLIGIBLE:
-        missing = WHOLE - total
-        parts.append(
-            ChartSlice(missing_label or gettext("Not specified"), float(missing), rounded(missing), tone="none")
-        )
-    return donut(title, f"{lead}: {named}.", parts, centre=centre, counted=counted, unit=gettext("Share"))
+        return bar(title, description, parts, unit=unit, of=largest, note=words % {"total": percent(total)})
+    missing = WHOLE - total
+    if missing > NEGLIGIBLE:
+        label = missing_label or gettext("Not specified")
+        parts.append(ChartSlice(label, float(missing), rounded(missing), tone="none"))
+    return donut(title, description, parts, centre=centre, counted=counted, unit=unit)
 
 
 def percentage(value: float, total: float) -> str:
     """Show a share of *total* with at most one decimal."""
-    return in_percent(digits(f"{100 * value / total if total else 0:.1f}".removesuffix(".0")))
+    share = 100 * value / total if total else 0
+    return in_percent(digits(f"{share:.1f}".removesuffix(".0")))
 
 
 def donut(
@@ -247,16 +252,18 @@ def columns(title: str, rows: Sequence[tuple[str, str, Sequence[tuple[str, int]]
     highest = max((sum(amount for _, amount in parts) for _, _, parts in rows), default=0)
     if highest <= 0:
         return SafeString("")
-    picture = ""
+    picture, texts, numbers = "", [], []
     for place, (label, shown, parts) in enumerate(rows):
         top, drawn = 40.0, ""
         for tint, amount in parts:
             tall = 40 * amount / highest
             top -= tall
             drawn += f'<rect class="{tint}" x="{place * 12}" y="{top:.2f}" width="10" height="{tall:.2f}"/>'
-        picture += f"<g><title>{escape(f'{label}: {shown}')}</title>{drawn}</g>"
-    described = f"{title}: {'; '.join(f'{label}: {shown}' for label, shown, _ in rows)}."
-    numbers = [(label, shown, "") for label, shown, _ in rows]
+        text = f"{label}: {shown}"
+        picture += f"<g><title>{escape(text)}</title>{drawn}</g>"
+        texts.append(text)
+        numbers.append((label, shown, ""))
+    described = f"{title}: {'; '.join(texts)}."
     return _figure("columns", f"0 0 {len(rows) * 12 - 2} 40", title, described, picture, numbers, unit, stretch=True)
 
 
@@ -268,14 +275,17 @@ def sparkline(title: str, description: str, points: Sequence[ChartSlice], *, uni
     """
     if len(points) < 2:
         return SafeString("")
-    low, high = min(0, *(point.value for point in points)), max(0, *(point.value for point in points))
+    values = [point.value for point in points]
+    low, high = min(0, *values), max(0, *values)
     span = (high - low) or 1
-    places = [
-        (index * 100 / (len(points) - 1), 28 - 26 * (point.value - low) / span) for index, point in enumerate(points)
-    ]
-    line = " ".join(f"{x:.2f},{y:.2f}" for x, y in places)
+    places, rows = [], []
+    for index, point in enumerate(points):
+        x = index * 100 / (len(points) - 1)
+        y = 28 - 26 * (point.value - low) / span
+        places.append(f"{x:.2f},{y:.2f}")
+        rows.append((point.label, point.text, ""))
+    line = " ".join(places)
     picture = f'<polygon class="under" points="0,30 {line} 100,30"/><polyline class="line" points="{line}"/>'
-    rows = [(point.label, point.text, "") for point in points]
     return _figure("spark", "0 0 100 30", title, description, picture, rows, unit, stretch=True)
 
 
@@ -288,8 +298,11 @@ def _tint(index: int, slices: Sequence[ChartSlice]) -> str:
 
 def _ring(start: float, end: float) -> str:
     """Return the path of a ring segment between two fractions of the full turn."""
+    # An arc that ends where it begins is not drawn, so a full turn stops a little before.
     end = min(end, start + 0.99999)
-    outer, inner, gap = 56, 36, 0.004 if end - start > 0.02 and end - start < 0.99 else 0
+    outer, inner = 56, 36
+    # A gap would leave nothing of a narrow segment, and a single one has no neighbour.
+    gap = 0.004 if 0.02 < end - start < 0.99 else 0
 
     def at(share: float, radius: float) -> str:
         angle = 2 * math.pi * share - math.pi / 2
@@ -342,13 +355,14 @@ def _bars(  # noqa: PLR0917 - the parts of a figure, in their order
             cells += _row(label, value, address=address)
             continue
         tall = 7 * len(bars) - 1
-        picture = "".join(
-            f'<rect class="track" x="0" y="{7 * place}" width="100" height="6"/>'
-            f'<rect class="{tint}" x="0" y="{7 * place}" width="{max(0.0, 100 * amount / of):.2f}" height="6"/>'
-            for place, (tint, amount) in enumerate(bars)
-        )
+        picture = ""
+        for place, (tint, amount) in enumerate(bars):
+            top, width = 7 * place, max(0.0, 100 * amount / of)
+            picture += f'<rect class="track" x="0" y="{top}" width="100" height="6"/>'
+            picture += f'<rect class="{tint}" x="0" y="{top}" width="{width:.2f}" height="6"/>'
         drawn = f'<svg viewBox="0 0 100 {tall}" height="{tall}" preserveAspectRatio="none">{picture}</svg>'
         if address:
+            # The link of the name above leads to the same page: one of the two is enough for the keyboard.
             drawn = f'<a href="{escape(address)}" tabindex="-1">{drawn}</a>'
         cells += f'{_row(label, value, address=address)}<tr aria-hidden="true"><td colspan="2">{drawn}</td></tr>'
     shown_note = f'<p class="quiet small">{escape(note)}</p>' if note else ""

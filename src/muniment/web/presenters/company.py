@@ -82,31 +82,30 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
 
     Args:
         people: how many different people its positions name; without any, the team size is what the listing says.
-            One person is on the page itself.
     """
     company = bundle["company"]
     proposals, holders = bundle.get("proposals") or [], bundle.get("capTable") or []
     today = company_lists.today()
-    voting = sum(company_lists.is_open(each, today) for each in proposals)
-    team = company.get("teamSize")
-    crew: tuple[str, Any, str] = (gettext("Team size"), team, "")
+    voting = sum(company_lists.is_open(proposal, today) for proposal in proposals)
     if people:
-        # A single person is on the page itself.
-        crew = (ngettext("Person", "People", people), people if people > 1 else 0, f"{home}/team")
-    tiles: list[tuple[str, Any, str]] = [
+        # The page itself shows a single person, so that person is no figure.
+        team: tuple[str, Any, str] = (ngettext("Person", "People", people), people if people > 1 else 0, f"{home}/team")
+    else:
+        team = (gettext("Team size"), company.get("teamSize"), "")
+    figures: list[tuple[str, Any, str]] = [
         (treasury_label(company.get(TREASURY_NOTE)), writing.amount(company.get("treasury") or ""), ""),
         _raising(company, bundle),
         (gettext("Token"), company.get("symbol"), "#distribution" if bundle.get("distribution") else ""),
-        crew,
+        team,
         (ngettext("Open vote", "Open votes", voting), voting, "#proposals"),
         (ngettext("Proposal", "Proposals", len(proposals)), len(proposals), f"{home}/proposals"),
         (company_lists.holders_label(holders), len(holders), f"{home}/cap-table"),
     ]
-    shown = []
-    for label, value, address in tiles:
+    tiles = []
+    for label, value, address in figures:
         if value:
-            shown.append(fact(label, number(value) if type(value) is int else value, address=address))
-    return shown
+            tiles.append(fact(label, number(value) if type(value) is int else value, address=address))
+    return tiles
 
 
 def treasury_label(note: object) -> str:
@@ -129,28 +128,28 @@ def has_short_note(company: JSONObject) -> bool:
 
 def _raising(company: JSONObject, bundle: JSONObject) -> tuple[str, Any, str]:
     """Return how much a company raises where an open round says so, else "Yes"; nothing if it does not raise."""
-    rounds = bundle.get("fundingRounds")
     if not company.get("raising"):
         return gettext("Raising"), None, ""
-    wanted = next((each["target"] for each in rounds_of(bundle) if each["state"] == "open" and each.get("target")), "")
-    return gettext("Raising"), wanted or gettext("Yes"), "#funding" if rounds else ""
+    address = "#funding" if bundle.get("fundingRounds") else ""
+    for funding_round in rounds_of(bundle):
+        if funding_round["state"] == "open" and funding_round.get("target"):
+            return gettext("Raising"), funding_round["target"], address
+    return gettext("Raising"), gettext("Yes"), address
 
 
 def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
     """Return the facts of a company that are no figures of :func:`company_tiles`."""
-    labels = {"orgKind": gettext("Subtype"), "listed": gettext("Listed")}
-    shown = {**company, "listed": listed_on(company)}
-    if str(company.get("orgKind")).casefold() == str(company.get("type")).casefold():
-        shown["orgKind"] = ""  # the chips say it
-    shown["orgKind"] = labelled("orgKind", shown.get("orgKind") or "")
-    return [
-        *_facts(shown, labels),
-        *(fact(gettext("Formerly"), former_name(each)) for each in company.get("formerNames") or ()),
-        fact(gettext("Updated"), day(str(updated_at))),
-        *_trust(company),
-        *_addresses(company),
-        *_derived(company),
-    ]
+    subtype = company.get("orgKind") or ""
+    if str(subtype).casefold() == str(company.get("type")).casefold():
+        subtype = ""  # the chips under the name show the type
+    facts = _facts(
+        {"orgKind": labelled("orgKind", subtype), "listed": listed_on(company)},
+        {"orgKind": gettext("Subtype"), "listed": gettext("Listed")},
+    )
+    for entry in company.get("formerNames") or ():
+        facts.append(fact(gettext("Formerly"), former_name(entry)))
+    facts.append(fact(gettext("Updated"), day(str(updated_at))))
+    return [*facts, *_trust(company), *_addresses(company), *_derived(company)]
 
 
 def _addresses(company: JSONObject) -> list[JSONObject]:
@@ -172,13 +171,14 @@ def _derived(company: JSONObject) -> list[JSONObject]:
 
 
 def _trust(company: JSONObject) -> list[JSONObject]:
-    """Return what the registry knows of a listing's truth: its last review, its maintainer, its proven domain."""
+    """Return how far a listing can be trusted: its last review, its maintainer, its proven domain."""
     facts = []
-    if reviewed_at := company.get("reviewedAt"):
+    reviewed_at, proof = company.get("reviewedAt"), company.get("verifiedDomain")
+    if reviewed_at:
         facts.append(fact(gettext("Reviewed"), day(reviewed_at)))
     if company.get("maintainedByOwner"):
         facts.append(fact(gettext("Maintained by"), gettext("Its owner")))
-    if proof := company.get("verifiedDomain"):
+    if proof:
         words = gettext("%(domain)s (%(method)s, %(day)s)")
         values = {"domain": proof["domain"], "method": proof_method(proof["method"]), "day": day(proof["verifiedAt"])}
         facts.append(fact(gettext("Verified domain"), words % values))
@@ -204,14 +204,20 @@ def proof_method(method: str) -> str:
 
 def address(place: JSONObject) -> str:
     """Return an address in one line, with the name of the country."""
-    parts = [place.get(field.name) for field in ADDRESS.values if field.name != "country"]
-    if country := place.get("country"):
-        parts.append(country_names().get(country, country))
-    return ", ".join(part for part in parts if part)
+    lines = [place.get(field.name) for field in ADDRESS.values if field.name != "country"]
+    country = place.get("country")
+    if country:
+        lines.append(country_names().get(country, country))
+    return ", ".join(filter(None, lines))
 
 
 def _facts(document: JSONObject, labels: dict[str, str]) -> list[JSONObject]:
-    return [fact(label, document[name]) for name, label in labels.items() if document.get(name) not in (None, "", [])]
+    """Return the members of a document that *labels* names, without those that are empty."""
+    facts = []
+    for name, label in labels.items():
+        if document.get(name) not in (None, "", []):
+            facts.append(fact(label, document[name]))
+    return facts
 
 
 def places_of(company: JSONObject) -> list[JSONObject]:
@@ -243,11 +249,12 @@ def _social_link(name: str, value: str) -> str:
     is_other_scheme = ":" in value and "://" not in value  # such as javascript:
     if not value or is_other_scheme:
         return ""
-    text = value
+    target = value
     if name == "phone_number":
-        text = "".join(value.split())  # people write numbers with spaces
-    is_address = "://" in text or (name not in _NO_ADDRESSES and _HOST.match(text))
-    target = text if is_address else _SOCIAL_STARTS[name] + text.lstrip("@")
+        target = "".join(value.split())  # people write numbers with spaces
+    is_address = "://" in target or (name not in _NO_ADDRESSES and _HOST.match(target))
+    if not is_address:
+        target = _SOCIAL_STARTS[name] + target.lstrip("@")
     return safe_link(target, ("http", "https", "mailto", "tel"))
 
 
@@ -256,15 +263,16 @@ def safe_link(value: object, schemes: tuple[str, ...] = ("http", "https")) -> st
     if not isinstance(value, str):
         return ""
     text = value.strip()
-    if "://" not in text and not text.startswith(("mailto:", "tel:")) and "." in text and ":" not in text:
+    # People type a website without its scheme; a text without a dot is no host, and one with a colon has a scheme.
+    if "." in text and ":" not in text:
         text = f"https://{text}"
     try:
-        parts = urlsplit(text)
+        scheme = urlsplit(text).scheme.lower()
     except ValueError:
         return ""
-    if parts.scheme.lower() not in schemes or any(sign in text for sign in ' <>"\n\r\t'):
-        return ""
-    return text
+    # urlsplit and browsers leave out line breaks and tabs, so that these could hide a scheme.
+    is_one_word = not any(sign in text for sign in ' <>"\n\r\t')
+    return text if scheme in schemes and is_one_word else ""
 
 
 def bare(link: str) -> str:
@@ -279,50 +287,47 @@ def further_fields(document: JSONObject, record: Record) -> list[JSONObject]:
     Args:
         record: its schema; the pages place its own fields. Declared ones come first, in their order.
     """
-    fields = []
-    declared = {
-        name: document[name] for name, field in record.by_name.items() if field.is_additional and name in document
-    }
-    for name, value in {**declared, **document}.items():
-        field = record.by_name.get(name)
-        is_placed = field is not None and not field.is_additional
-        is_undeclared_flag = field is None and isinstance(value, bool)
-        is_no_fact = isinstance(value, dict) or is_undeclared_flag or value in (None, "", [])
-        if is_placed or is_no_fact:
-            continue
-        if field is not None:
-            fields.append(_declared_fact(field, value))
-        elif not isinstance(value, list):
-            fields.append(_undeclared_fact(name, str(value)))
-        elif len(value) == 1 and not isinstance(value[0], dict | list):
-            fields.append(_undeclared_fact(name, str(value[0])))
-        elif not any(isinstance(part, dict | list) for part in value):
-            fields.append(fact(words_of(name), ", ".join(map(str, value))[:300]))
-    return fields[: len(declared) + MAX_FURTHER]
+    declared = []
+    for name, field in record.by_name.items():
+        value = document.get(name)
+        if field.is_additional and not isinstance(value, dict) and value not in (None, "", []):
+            declared.append(_declared_fact(field, value))
+    undeclared = []
+    for name, value in document.items():
+        if name not in record.by_name:
+            undeclared += _undeclared_facts(name, value)
+    # An imported file may bring any number of members that are not declared.
+    return [*declared, *undeclared[:MAX_FURTHER]]
 
 
-def _undeclared_fact(name: str, value: str) -> JSONObject:
-    """Return an additional member as a fact: a web address leads there."""
-    if is_web_address(value) and (safe := safe_link(value)):
-        return fact(words_of(name), bare(safe), address=safe, is_outside=True)
-    return fact(words_of(name), value[:300])
+def _undeclared_facts(name: str, value: Any) -> list[JSONObject]:
+    """Return an additional member as a fact, whose address leads there; nothing of a flag or an object."""
+    values = value if isinstance(value, list) else [value]
+    if isinstance(value, bool) or value in (None, "", []) or any(isinstance(each, dict | list) for each in values):
+        return []
+    text = ", ".join(map(str, values))
+    safe = safe_link(text) if len(values) == 1 and is_web_address(text) else ""
+    if safe:
+        return [fact(words_of(name), bare(safe), address=safe, is_outside=True)]
+    return [fact(words_of(name), text[:300])]
 
 
 def declared_facts(document: JSONObject, record: Record) -> dict[str, JSONObject]:
     """Return the declared fields that a document has, in their order, as pages show them."""
-    shown = (field.name for field in record.declared if field.name != TREASURY_NOTE)  # it names its figure
-    return {
-        name: _declared_fact(record.by_name[name], document[name])
-        for name in shown
-        if document.get(name) not in (None, "")
-    }
+    facts = {}
+    for field in record.declared:
+        # The note on the amount is the label of that figure.
+        if field.name != TREASURY_NOTE and document.get(field.name) not in (None, ""):
+            facts[field.name] = _declared_fact(field, document[field.name])
+    return facts
 
 
 def _declared_fact(field: Field, value: Any) -> JSONObject:
     """Return a declared field as its kind is read: a link as a link, a day in words, a country by its name."""
     label, shown = gettext(field.label), str(value)[:300]
-    if isinstance(field.kind, Link) and (safe := safe_link(value)):
-        return fact(label, bare(safe), address=safe, is_outside=True)
+    address = safe_link(value) if isinstance(field.kind, Link) else ""
+    if address:
+        return fact(label, bare(address), address=address, is_outside=True)
     if isinstance(field.kind, Country):
         shown = country_names().get(value, value)
     elif isinstance(field.kind, Date):
@@ -332,6 +337,7 @@ def _declared_fact(field: Field, value: Any) -> JSONObject:
     elif isinstance(field.kind, Items) and isinstance(value, list):
         shown = ", ".join(map(str, value))[:300]
     elif isinstance(field.kind, Money):
+        # On the wire, an amount in full has no separators.
         shown = _LONG_AMOUNT.sub(lambda digits: writing.number(int(digits[0])), str(value))
     elif isinstance(field.kind, Number) and isinstance(value, int | float):
         shown = writing.number(value)
@@ -348,16 +354,17 @@ def rounds_of(bundle: JSONObject) -> list[JSONObject]:
             state = "planned"
         elif row.get("closed", "9999") > today:
             state = "open"
-        target = {"target": writing.amount(row["target"])} if row.get("target") else {}
-        rounds.append({**row, **target, "state": state})
+        shown = {**row, "state": state}
+        if row.get("target"):
+            shown["target"] = writing.amount(row["target"])
+        rounds.append(shown)
     return rounds
 
 
 def shares(bundle: JSONObject) -> JSONObject:
     """Draw the charts of a bundle: distribution and cap table."""
-    name = bundle["company"]["name"]
-    distribution = bundle.get("distribution")
-    if not distribution and not bundle.get("capTable"):
+    company, distribution, holders = bundle["company"], bundle.get("distribution"), bundle.get("capTable") or []
+    if not distribution and not holders:
         return {"distribution": None, "distribution_facts": [], "pools_chart": "", "holders_chart": ""}
     labels = {
         "method": gettext("Method"),
@@ -366,10 +373,10 @@ def shares(bundle: JSONObject) -> JSONObject:
         "details": gettext("Details"),
     }
     pools = [_share(pool, str(pool.get("name", ""))) for pool in (distribution or {}).get("pools") or []]
-    holders = [
-        _share(entry, str(entry.get("name") or entry.get("address") or gettext("unnamed")))
-        for entry in bundle.get("capTable") or []
-    ]
+    parts = _ten_and_others(holders)
+    if not parts:
+        for holder in holders:
+            parts.append(_share(holder, str(holder.get("name") or holder.get("address") or gettext("unnamed"))))
     return {
         "distribution": distribution,
         "distribution_facts": _facts(distribution or {}, labels),
@@ -377,12 +384,12 @@ def shares(bundle: JSONObject) -> JSONObject:
             gettext("Token distribution"),
             gettext("Pools"),
             pools,
-            centre=bundle["company"].get("symbol", "")[:8],
+            centre=company.get("symbol", "")[:8],
         ),
         "holders_chart": charts.shares_of_whole(
             gettext("Token holders"),
-            gettext("Holders of %(name)s") % {"name": name},
-            _ten_and_others(bundle.get("capTable") or []) or holders,
+            gettext("Holders of %(name)s") % {"name": company["name"]},
+            parts,
             keep=4,
             centre=number(len(holders)),
             counted=ngettext("holder", "holders", len(holders)),
@@ -412,10 +419,6 @@ def _ten_and_others(holders: Sequence[JSONObject]) -> list[ChartSlice]:
 def _share(row: JSONObject, label: str) -> ChartSlice:
     share = row.get("percentage")
     return ChartSlice(label, _number(share), "" if share is not None else gettext("Not specified"))
-
-
-def _said(lead: str, slices: list[ChartSlice]) -> str:
-    return f"{lead}: {', '.join(f'{slice_.label} {slice_.text}' for slice_ in slices)}."
 
 
 def _number(value: object) -> float:
@@ -456,11 +459,14 @@ def proposal_row(proposal: JSONObject) -> JSONObject:
     ends = str(proposal.get("endDate") or "")
     today = company_lists.today()
     is_left = company_lists.is_left_open(proposal, today)
+    # Only amounts from zero can be parts of a whole; others are drawn as bars.
     draw = charts.stacked_bar if min(pro, contra) >= 0 else partial(charts.bar, of=max(pro, contra, 1))
-    chart = draw(
-        gettext("Votes on %(title)s") % {"title": title}, _said(gettext("Votes"), both), both, unit=gettext("Votes")
-    )
-    cast = gettext("%(count)s votes cast") % {"count": charts.exact(pro + contra)} if chart else ""
+    numbers = ", ".join(f"{votes.label} {votes.text}" for votes in both)
+    words = gettext("Votes")
+    chart = draw(gettext("Votes on %(title)s") % {"title": title}, f"{words}: {numbers}.", both, unit=words)
+    cast = ""
+    if chart:
+        cast = gettext("%(count)s votes cast") % {"count": charts.exact(pro + contra)}
     return {
         **proposal,
         "title": title,

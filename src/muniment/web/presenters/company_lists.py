@@ -106,58 +106,59 @@ def today() -> str:
 
 def team_of(positions: Iterable[JSONObject]) -> list[Member]:
     """Return each person once, in the order of the listing, as the team size counts them."""
-    held: dict[tuple[str, str], tuple[JSONObject, list[str]]] = {}
+    people: dict[tuple[str, str], tuple[JSONObject, list[str]]] = {}
     for position in positions:
         person = position.get("person") or {}
-        _, titles = held.setdefault(person_key(person.get("slug"), person.get("name")), (person, []))
+        _, titles = people.setdefault(person_key(person.get("slug"), person.get("name")), (person, []))
         if position.get("title"):
             titles.append(position["title"])
     members = []
-    for person, titles in held.values():
-        shown = TITLES_SHOWN
+    for person, titles in people.values():
+        count = TITLES_SHOWN
         if len(titles) == TITLES_SHOWN + 1:  # no "and 1 more"
-            shown += 1
+            count += 1
         name, slug = person.get("name") or "", person.get("slug") or ""
-        member = Member(name, slug, person.get("picture"), joined_titles(titles[:shown]), len(titles[shown:]))
+        member = Member(name, slug, person.get("picture"), joined_titles(titles[:count]), len(titles[count:]))
         members.append(member)
     return members
 
 
 def joined_titles(titles: Sequence[str]) -> list[str]:
     """Return titles, those that differ in a last word with a number in one line: ``Author of EIP-2, EIP-7``."""
-    found: list[str] = []
-    before = ""
+    lines: list[str] = []
+    start_before = ""
     for title in titles:
         start, _, last = title.rpartition(" ")
         is_numbered = bool(start) and any(map(str.isdecimal, last))
-        if found and is_numbered and start == before:
-            found[-1] += f", {last}"
+        if is_numbered and start == start_before:
+            lines[-1] += f", {last}"
         else:
-            found.append(title)
-        before = start if is_numbered else ""
-    return found
+            lines.append(title)
+        start_before = start if is_numbered else ""
+    return lines
 
 
 def organizations_of(positions: Iterable[JSONObject]) -> list[Organization]:
     """Return each organization of a person once, in the order of the profile."""
-    held: dict[str, tuple[JSONObject, list[str]]] = {}
+    companies: dict[str, tuple[JSONObject, list[str]]] = {}
     for position in positions:
         company = position.get("company") or {}
-        _, titles = held.setdefault(company.get("slug") or company.get("id") or "", (company, []))
+        _, titles = companies.setdefault(company.get("slug") or company.get("id") or "", (company, []))
         if position.get("title"):
             titles.append(position["title"])
-    return [
-        Organization(company, joined_titles(titles[:TITLES_OF_ORGANIZATION]), len(titles[TITLES_OF_ORGANIZATION:]))
-        for company, titles in held.values()
-    ]
+    organizations = []
+    for company, titles in companies.values():
+        shown, further = titles[:TITLES_OF_ORGANIZATION], titles[TITLES_OF_ORGANIZATION:]
+        organizations.append(Organization(company, joined_titles(shown), len(further)))
+    return organizations
 
 
 def roles_of(positions: Iterable[JSONObject]) -> list[Role]:
     """Return each title once with its people, in the order of the listing."""
-    held: dict[str, list[JSONObject]] = {}
+    people_by_title: dict[str, list[JSONObject]] = {}
     for position in positions:
-        held.setdefault(position.get("title") or "", []).append(position.get("person") or {})
-    return [Role(*each) for each in held.items()]
+        people_by_title.setdefault(position.get("title") or "", []).append(position.get("person") or {})
+    return [Role(title, people) for title, people in people_by_title.items()]
 
 
 def is_open(proposal: JSONObject, today: str) -> bool:
@@ -178,10 +179,18 @@ def has_passed(day: object, today: str) -> bool:
 
 def by_relevance(proposals: Iterable[JSONObject], today: str) -> list[JSONObject]:
     """Return the proposals that are open for votes first, the soonest end first, then the others, the latest first."""
-    rows = list(proposals)
-    voting = [row for row in rows if is_open(row, today)]
-    others = sorted((row for row in rows if not is_open(row, today)), key=lambda row: str(row.get("endDate") or ""))
-    return sorted(voting, key=lambda row: str(row.get("endDate") or "9999")) + others[::-1]
+    voting: list[JSONObject] = []
+    others: list[JSONObject] = []
+    for proposal in proposals:
+        if is_open(proposal, today):
+            voting.append(proposal)
+        else:
+            others.append(proposal)
+    voting.sort(key=lambda proposal: str(proposal.get("endDate") or "9999"))
+    others.sort(key=lambda proposal: str(proposal.get("endDate") or ""))
+    # Turned round rather than sorted in reverse, so that of the same day the last one of the listing is first.
+    others.reverse()
+    return voting + others
 
 
 def state_of(proposal: JSONObject, today: str) -> str:
@@ -191,8 +200,9 @@ def state_of(proposal: JSONObject, today: str) -> str:
 
 def states_of(proposals: Iterable[JSONObject], today: str) -> dict[str, int]:
     """Return how many proposals have each state, in the order of the page, unknown ones last."""
-    found = Counter(state_of(proposal, today) for proposal in proposals)
-    return {each: found[each] for each in (*STATES, *sorted(found.keys() - {*STATES})) if found[each]}
+    counts = Counter(state_of(proposal, today) for proposal in proposals)
+    unknown = sorted(counts.keys() - {*STATES})
+    return {state: counts[state] for state in (*STATES, *unknown) if counts[state]}
 
 
 def have_names(holders: Iterable[JSONObject]) -> bool:
@@ -207,22 +217,27 @@ def holders_shown(holders: Sequence[JSONObject], symbol: str) -> list[JSONObject
     Args:
         symbol: the symbol of the token; the head of the column has it.
     """
-    shares = [Decimal(str(row["percentage"])) for row in holders if _is_share(row)]
-    places = max((-int(share.normalize().as_tuple().exponent) for share in shares), default=0)
-    shown = []
+    decimals = 0
+    for row in holders:
+        if _is_share(row):
+            exponent = Decimal(str(row["percentage"])).normalize().as_tuple().exponent
+            decimals = max(decimals, -int(exponent))
+    rows = []
     for row in holders:
         tokens = row.get("tokens")
         if symbol:
             tokens = str(tokens or "").removesuffix(f" {symbol}")
-        share = _share(row, places) if _is_share(row) else ""
-        shown.append({**row, "tokens": amount(tokens), "share": share})
-    return shown
+        share = _share(row, decimals) if _is_share(row) else ""
+        rows.append({**row, "tokens": amount(tokens), "share": share})
+    return rows
 
 
-def _share(row: JSONObject, places: int) -> str:
-    """Return the share of a holder, with *places* decimals unless these are too many."""
+def _share(row: JSONObject, decimals: int) -> str:
+    """Return the share of a holder with *decimals*, so that the shares of a table align, unless these are too many."""
     share = Decimal(str(row["percentage"]))
-    return in_percent(digits(f"{share:,.{places}f}")) if 0 < places <= MAX_PLACES else percent(share)
+    if 0 < decimals <= MAX_PLACES:
+        return in_percent(digits(f"{share:,.{decimals}f}"))
+    return percent(share)
 
 
 def _is_share(row: JSONObject) -> bool:
@@ -263,7 +278,8 @@ def holders_label(holders: Sequence[JSONObject]) -> str:
     held, count = held_by(holders), len(holders)
     if held is None:
         return ngettext("Listed holder", "Listed holders", count)
-    largest = max(Decimal(str(each["percentage"])) for each in holders)
+    largest = max(Decimal(str(holder["percentage"])) for holder in holders)
+    # A share that rounds to nothing is shown with all its digits.
     values = {"share": percent(round(held, 1) or held), "largest": percent(round(largest, 2) or largest)}
     is_whole = held >= WHOLE - ROUNDING
     if count == 1:
@@ -275,15 +291,15 @@ def holders_label(holders: Sequence[JSONObject]) -> str:
 
 def concentration_of(holders: Iterable[JSONObject]) -> Concentration | None:
     """Return how unequal the shares are; None for fewer holders than the top has, and for shares beyond a whole."""
-    shares = sorted((row["percentage"] for row in holders if type(row.get("percentage")) in {int, float}), reverse=True)
+    shares = sorted(row["percentage"] for row in holders if type(row.get("percentage")) in {int, float})
     total = math.fsum(shares)
-    if len(shares) < TOP or not 0 < total <= 100.5 or shares[-1] < 0:
+    if len(shares) < TOP or not 0 < total <= 100.5 or shares[0] < 0:
         return None
-    top = sum((Decimal(str(each)) for each in shares[:TOP]), Decimal())
     count = len(shares)
-    weighted = math.fsum(place * share for place, share in zip(range(count, 0, -1), shares, strict=True))
+    weighted = math.fsum(place * share for place, share in enumerate(shares, 1))
     gini = 2 * weighted / (count * total) - (count + 1) / count
-    others = sum((Decimal(str(each)) for each in shares[TOP:]), Decimal())
+    top = sum((Decimal(str(share)) for share in shares[-TOP:]), Decimal())
+    others = sum((Decimal(str(share)) for share in shares[:-TOP]), Decimal())
     return Concentration(percent(round(top, 2)), digits(f"{gini:.2f}"), float(top), float(others))
 
 
@@ -311,16 +327,19 @@ def parts_of(text: str, most: int) -> list[str]:
     size = most
     for block in _blocks(text, most):
         weight = _weight(block)
-        if size + weight > most:
-            before, gap, last = parts[-1].rpartition("\n\n") if parts else ("", "", "")
-            heading = f"{last}\n\n" if gap and _HEADING.fullmatch(last) else ""
-            if heading:
-                parts[-1] = before
-            parts.append(heading + block)
-            size = weight
-        else:
+        if size + weight <= most:
             parts[-1] += f"\n\n{block}"
             size += weight
+            continue
+        heading = ""
+        if parts:
+            before, gap, last = parts[-1].rpartition("\n\n")
+            # A part that is a heading alone keeps it, or it would be empty.
+            if gap and _HEADING.fullmatch(last):
+                parts[-1] = before
+                heading = f"{last}\n\n"
+        parts.append(heading + block)
+        size = weight
     return parts
 
 
@@ -331,13 +350,14 @@ def _blocks(text: str, most: int) -> Iterator[str]:
         if _weight(block) <= most or not all(_ITEM.match(line) for line in lines):
             yield block
             continue
-        held: list[str] = []
+        items: list[str] = []
         for line in lines:
-            if held and _weight("\n".join([*held, line])) > most - 2 * LINE_CHARACTERS:
-                yield "\n".join(held)
-                held = []
-            held.append(line)
-        yield "\n".join(held)
+            # There is room left for the heading that `parts_of` takes along.
+            if items and _weight("\n".join([*items, line])) > most - 2 * LINE_CHARACTERS:
+                yield "\n".join(items)
+                items = []
+            items.append(line)
+        yield "\n".join(items)
 
 
 def _weight(block: str) -> int:
@@ -345,9 +365,11 @@ def _weight(block: str) -> int:
 
 
 def cut(rows: Sequence[Any], asked: str, size: int) -> Page[Any]:
-    """Return the page *asked* of *rows*; the nearest one there is for anything else."""
-    number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 7 else 1
-    number = min(max(number, 1), Page([], 1, size, len(rows)).page_count)
+    """Return the page of *rows* whose number is *asked*; the last page beyond it, and the first for anything else."""
+    number = 1
+    if asked.isascii() and asked.isdigit() and len(asked) < 7:  # int() refuses thousands of digits
+        number = max(int(asked), 1)
+    number = min(number, Page([], 1, size, len(rows)).page_count)
     return Page(list(rows[(number - 1) * size : number * size]), number, size, len(rows))
 
 
@@ -367,8 +389,10 @@ def pager(path: str, page: Page[Any], kept: dict[str, str] | None = None) -> Pag
 
 def address_of(path: str, number: int, kept: dict[str, str] | None = None) -> str:
     """Return the address of page *number* of a list; the first has no number."""
-    asked = {**(kept or {}), **({"page": str(number)} if number > 1 else {})}
-    return path + (f"?{urlencode(asked)}" if asked else "")
+    parameters = dict(kept or {})
+    if number > 1:
+        parameters["page"] = str(number)
+    return f"{path}?{urlencode(parameters)}" if parameters else path
 
 
 def counted_team(positions: Sequence[JSONObject]) -> str:

@@ -23,7 +23,7 @@ from muniment.registry import history
 from muniment.registry.history import Change
 from muniment.registry.models import HistoryEntry
 from muniment.schema.kinds import Kind
-from muniment.web.presenters.values import field_of, kind_of, kind_of_member, label_of_member, said
+from muniment.web.presenters.values import field_of, kind_of, kind_of_member, label_of_member, value_text
 from muniment.web.wording.labels import words_of
 
 _LABELS = {
@@ -129,13 +129,16 @@ class DiffLine(NamedTuple):
 
 def label_of(name: str, kind: str = "company") -> str:
     """Return what the pages call a member of a company or, where *kind* says so, of a person."""
-    if (field := field_of(name, kind)) is not None:
+    field = field_of(name, kind)
+    if field is not None:
         return gettext(field.label)
-    return gettext(_LABELS[name]) if name in _LABELS else words_of(name)
+    if name in _LABELS:
+        return gettext(_LABELS[name])
+    return words_of(name)
 
 
 def changed_label_of(name: str, kind: str = "company") -> str:
-    """Return what a list of changes calls a member, which may be said with yes or no, or mean something else there."""
+    """Return what a list of changes calls a member, whose usual label may be a question or mean something else."""
     special = {"maintainedByOwner": gettext("Owner"), "assessments": gettext("Published scores")}
     return special.get(name) or label_of(name, kind)
 
@@ -143,27 +146,21 @@ def changed_label_of(name: str, kind: str = "company") -> str:
 def lines_of(difference: Mapping[str, JSONMapping]) -> list[DiffLine]:
     """Return the lines of ``{field: {before, after}}``, with all that differs."""
     room = Room(is_whole=True)
-    return [
-        line(label_of(name), each["before"], each["after"], room=room, kind=kind_of(field_of(name)))
-        for name, each in difference.items()
-    ]
+    lines = []
+    for name, values in difference.items():
+        kind = kind_of(field_of(name))
+        lines.append(line(label_of(name), values["before"], values["after"], room=room, kind=kind))
+    return lines
 
 
 def lines_of_entry(entry: HistoryEntry, room: Room) -> list[DiffLine]:
     """Return the lines of an entry of the history; *room* is that of its page."""
     change = Change(entry.before, entry.after, entry.parts)
-    names = history.names_of(change.after, change.before)
-    return [
-        line(
-            label_of(name),
-            change.before.get(name),
-            change.after.get(name),
-            change.part_of(name),
-            room=room,
-            kind=kind_of(field_of(name)),
-        )
-        for name in names
-    ]
+    lines = []
+    for name in history.names_of(change.after, change.before):
+        before, after, part = change.before.get(name), change.after.get(name), change.part_of(name)
+        lines.append(line(label_of(name), before, after, part, room=room, kind=kind_of(field_of(name))))
+    return lines
 
 
 def labels_of(entry: HistoryEntry) -> str:
@@ -184,43 +181,49 @@ def line(
 
     Args:
         part: how values that are not whole fit into the whole.
-        room: what the differences of the page may still take.
+        room: how much work and how many characters the page has left.
         kind: what the schema says of the value.
     """
     room = room or Room()
-    (was, more), (now, rest) = _cut(*_said_both(before, after, part, room, kind), room)
-    old, new = mark(was, now, room.budget)
-    return DiffLine(label, was + more, now + rest, format_html("{}{}", old, more), format_html("{}{}", new, rest))
+    before_text, after_text = _texts(before, after, part, room, kind)
+    (was, was_rest), (now, now_rest) = _cut(before_text, after_text, room)
+    was_html, now_html = mark(was, now, room.budget)
+    was_marked, now_marked = format_html("{}{}", was_html, was_rest), format_html("{}{}", now_html, now_rest)
+    return DiffLine(label, was + was_rest, now + now_rest, was_marked, now_marked)
 
 
-def _said_both(
-    before: Any, after: Any, part: JSONMapping | None, room: Room, kind: Kind | None = None
-) -> tuple[str, str]:
+def _texts(before: Any, after: Any, part: JSONMapping | None, room: Room, kind: Kind | None) -> tuple[str, str]:
+    """Return both values as text: of a long or partly kept list, the rows that differ."""
     if isinstance(before, list) and isinstance(after, list):
-        moved = _moved(before, part or {})
         if part is not None or max(len(before), len(after)) > MAX_WHOLE:
             was, now = _changed_rows(before, after, room, kind), _changed_rows(after, before, room, kind)
-            return was, "\n".join(filter(None, (now, moved)))
-    if part is not None and isinstance(before, dict) and isinstance(after, dict):
-        names, of = history.names_of(before, after), part["members"]
-        sides = [
-            (
-                label_of_member(each, kind),
-                _said_both(before.get(each), after.get(each), of.get(each), room, kind_of_member(each, kind)),
-            )
-            for each in names
-        ]
-        was, now = ("\n".join(f"{label}: {both[side] or '–'}" for label, both in sides) for side in (0, 1))
-        return was, now
-    return said(before, kind), said(after, kind)
+            return was, "\n".join(filter(None, (now, _moved_rows(before, part or {}))))
+    elif part is not None and isinstance(before, dict) and isinstance(after, dict):
+        return _texts_of_members(before, after, part["members"], room, kind)
+    return value_text(before, kind), value_text(after, kind)
 
 
-def _moved(before: list[Any], part: JSONMapping) -> str:
+def _texts_of_members(
+    before: JSONMapping, after: JSONMapping, member_parts: JSONMapping, room: Room, kind: Kind | None
+) -> tuple[str, str]:
+    was, now = [], []
+    for name in history.names_of(before, after):
+        label = label_of_member(name, kind)
+        member_kind = kind_of_member(name, kind)
+        was_text, now_text = _texts(before.get(name), after.get(name), member_parts.get(name), room, member_kind)
+        was.append(f"{label}: {was_text or '–'}")
+        now.append(f"{label}: {now_text or '–'}")
+    return "\n".join(was), "\n".join(now)
+
+
+def _moved_rows(before: list[Any], part: JSONMapping) -> str:
     """Return how many rows have another place, in words; nothing if none has."""
-    if not part:
+    if "from" not in part:
         return ""
     changed_ids = {row["id"] for row in before}
-    count = sum(row_id not in changed_ids for run in part.get("from", ()) for row_id in run[3:])
+    count = 0
+    for _front, _back, _index, *row_ids in part["from"]:
+        count += sum(row_id not in changed_ids for row_id in row_ids)
     if not count:
         return ""
     return ngettext("(%(count)s moved row)", "(%(count)s moved rows)", count) % {"count": number(count)}
@@ -228,17 +231,17 @@ def _moved(before: list[Any], part: JSONMapping) -> str:
 
 def _changed_rows(rows: list[Any], others: list[Any], room: Room, kind: Kind | None) -> str:
     """Return the *rows* that are not among *others*, of many the first, and the numbers of the rest."""
-    known = {_encode(each) for each in others}
+    known = {_encode(row) for row in others}
     changed = [row for row in rows if _encode(row) not in known]
     most = len(changed) if room.is_whole else MAX_WHOLE
-    same, more = len(rows) - len(changed), len(changed) - most
-    found = [said(changed[:most], kind)] if changed else []
+    unchanged_count, more = len(rows) - len(changed), len(changed) - most
+    lines = [value_text(changed[:most], kind)] if changed else []
     if more > 0:
-        found.append(ngettext("(%(count)s more row)", "(%(count)s more rows)", more) % {"count": number(more)})
-    if same:
-        left = ngettext("(%(count)s unchanged row)", "(%(count)s unchanged rows)", same)
-        found.append(left % {"count": number(same)})
-    return "\n".join(found)
+        lines.append(ngettext("(%(count)s more row)", "(%(count)s more rows)", more) % {"count": number(more)})
+    if unchanged_count:
+        words = ngettext("(%(count)s unchanged row)", "(%(count)s unchanged rows)", unchanged_count)
+        lines.append(words % {"count": number(unchanged_count)})
+    return "\n".join(lines)
 
 
 def _cut(was: str, now: str, room: Room) -> list[tuple[str, str]]:
@@ -249,7 +252,9 @@ def _cut(was: str, now: str, room: Room) -> list[tuple[str, str]]:
     start = rest = 0
     if max(len(was), len(now)) > min(most, MAX_UNCUT):
         head, tail = shared_ends(was, now)
-        start, rest = max(0, head - min(_AROUND, most // 2)), max(0, tail - _AROUND)
+        # Where little room is left, half of it is for what differs.
+        start = max(0, head - min(_AROUND, most // 2))
+        rest = max(0, tail - _AROUND)
     shown = [_part_of(text, start, min(start + most, len(text) - rest)) for text in (was, now)]
     room.characters = max(0, room.characters - sum(len(part) for part, _ in shown))
     return shown
@@ -259,8 +264,10 @@ def _part_of(text: str, start: int, end: int) -> tuple[str, str]:
     part = text[start:end]
     if len(part) == len(text):
         return text, ""
+    before = "…" if start else ""
+    behind = "…" if end < len(text) else ""
     whole = gettext("(%(count)s characters in all)") % {"count": number(len(text))}
-    return f"{'…' if start else ''}{part}", f"{'…' if end < len(text) else ''} {whole}"
+    return before + part, f"{behind} {whole}"
 
 
 def mark(was: str, now: str, budget: Budget) -> tuple[SafeString, SafeString]:
@@ -270,18 +277,15 @@ def mark(was: str, now: str, budget: Budget) -> tuple[SafeString, SafeString]:
     head, tail = _common(was, now)
     old, new = was[head : len(was) - tail], now[head : len(now) - tail]
     front, back = escape(was[:head]), escape(was[len(was) - tail :])
+    changes = list(_changes(old, new, budget))
+    if not any(is_same and before.strip() for is_same, before, _ in changes):
+        # Where no word is the same, marks with gaps of white space between them would be hard to read.
+        changes = [(False, old, new)]
     left, right = [front], [front]
-    for is_same, before, after in _whole(list(_changes(old, new, budget))):
+    for is_same, before, after in changes:
         left.append(escape(before) if is_same else _element("del", before))
         right.append(escape(after) if is_same else _element("ins", after))
     return _safe("".join((*left, back))), _safe("".join((*right, back)))
-
-
-def _whole(changes: list[tuple[bool, str, str]]) -> list[tuple[bool, str, str]]:
-    """Return *changes*, as a single one where no word is the same: marks with gaps between would be hard to read."""
-    if any(is_same and before.strip() for is_same, before, _ in changes):
-        return changes
-    return [(False, "".join(before for _, before, _ in changes), "".join(after for *_, after in changes))]
 
 
 def _safe(html: str) -> SafeString:
@@ -330,16 +334,15 @@ def _back_to_edge(text: str) -> int:
 
 def _changes(old: str, new: str, budget: Budget) -> Iterator[tuple[bool, str, str]]:
     """Yield the pieces of both texts in order: equal ones, and those that replace each other."""
-    for pattern in (_WORDS, _LINES):
-        if not old or not new:
-            break
-        if not budget.take((len(old) + len(new)) // 50):  # reading is cheaper than comparing
-            break
-        before, after = pattern.findall(old), pattern.findall(new)
-        found = _pairs(before, after, min(STEPS_OF_ONE, budget.left), budget)
-        if found is not None:
-            yield from _pieces(before, after, found)
-            return
+    if old and new:
+        for pattern in (_WORDS, _LINES):
+            if not budget.take((len(old) + len(new)) // 50):  # reading is cheaper than comparing
+                break
+            before, after = pattern.findall(old), pattern.findall(new)
+            equal_pairs = _pairs(before, after, min(STEPS_OF_ONE, budget.left), budget)
+            if equal_pairs is not None:
+                yield from _pieces(before, after, equal_pairs)
+                return
     yield False, old, new
 
 
@@ -369,8 +372,8 @@ def _pairs(before: Sequence[str], after: Sequence[str], limit: int, budget: Budg
         trace.append(furthest)
         furthest = dict(furthest)
         for k in range(-distance, distance + 1, 2):
-            down = k == -distance or (k != distance and furthest[k - 1] < furthest[k + 1])
-            x = furthest[k + 1] if down else furthest[k - 1] + 1
+            is_insertion = k == -distance or (k != distance and furthest[k - 1] < furthest[k + 1])
+            x = furthest[k + 1] if is_insertion else furthest[k - 1] + 1
             y = start = x - k
             while x < n and y < m and before[x] == after[y]:
                 x, y = x + 1, y + 1
@@ -386,13 +389,16 @@ def _pairs(before: Sequence[str], after: Sequence[str], limit: int, budget: Budg
 
 
 def _path(trace: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
+    """Follow the trace back from the ends of both texts, and return the equal pairs on the way from the beginning."""
     pairs = []
     for distance in range(len(trace) - 1, -1, -1):
         furthest, k = trace[distance], x - y
-        down = k == -distance or (k != distance and furthest.get(k - 1, -1) < furthest.get(k + 1, -1))
-        former = k + 1 if down else k - 1
-        end_x = furthest[former] if distance else 0
-        end_y = end_x - former if distance else 0
+        end_x = end_y = 0
+        if distance:
+            is_insertion = k == -distance or (k != distance and furthest.get(k - 1, -1) < furthest.get(k + 1, -1))
+            former = k + 1 if is_insertion else k - 1
+            end_x = furthest[former]
+            end_y = end_x - former
         while x > end_x and y > end_y:
             x, y = x - 1, y - 1
             pairs.append((x, y))

@@ -34,14 +34,13 @@ def frameworks_of(source: Reader, organization: str) -> list[FrameworkItem]:
     """Return the frameworks that an organization runs, at most :data:`MAX_OF_ORGANIZATION`, by name."""
     chosen = settings.SCHEMA.listings["framework"].select({"company": organization})
     query = ListQuery(page_size=MAX_OF_ORGANIZATION, sort="name", filters=chosen.filters)
-    found = [framework_of(item) for item in source.page("framework", query).items]
-    return sorted(found, key=lambda each: natural(each.framework_name))
+    frameworks = [framework_of(item) for item in source.page("framework", query).items]
+    return sorted(frameworks, key=lambda framework: natural(framework.framework_name))
 
 
 def natural(name: str) -> list[tuple[int, str]]:
     """Return a key by which numbers in names are sorted by their value."""
-    return [_natural_part(text) for text in re.split(r"([0-9]{1,9})", name)]
-
-
-def _natural_part(text: str) -> tuple[int, str]:
-    return (int(text), "") if text.isdecimal() else (0, text.casefold())
+    key = []
+    for text in re.split(r"([0-9]{1,9})", name):
+        key.append((int(text), "") if text.isdecimal() else (0, text.casefold()))
+    return key

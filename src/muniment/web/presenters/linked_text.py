@@ -25,14 +25,14 @@ def breakable(link: str) -> SafeString:
 
 def linked_html(text: str) -> SafeString:
     """Return a text whose URLs are links; search engines don't follow them, and they don't learn who came."""
-    shown = []
-    for place, part in enumerate(_URL.split(text)):
-        is_link = place % 2 == 1
-        if is_link:
-            shown.append(f'<a href="{escape(part)}" rel="nofollow ugc noopener">{breakable(part)}</a>')
+    html = []
+    # Split at a pattern with one group, a text has the matches at the odd places.
+    for place, piece in enumerate(_URL.split(text)):
+        if place % 2:
+            html.append(f'<a href="{escape(piece)}" rel="nofollow ugc noopener">{breakable(piece)}</a>')
         else:
-            shown.append(escape(part))
-    return mark_safe("".join(shown))  # noqa: S308 - every part is escaped
+            html.append(escape(piece))
+    return mark_safe("".join(html))  # noqa: S308 - every piece is escaped
 
 
 def folded_html(text: str) -> SafeString:
@@ -64,9 +64,5 @@ def coded_html(text: str) -> SafeString:
 def pathed_html(text: str) -> SafeString:
     """Return a text in which the addresses of the registry's own rooms are links."""
     parts = _ROOM.split(text)
-    parts[1::2] = [_link(room) for room in parts[1::2]]
+    parts[1::2] = [format_html('<a href="{0}">{0}</a>', address) for address in parts[1::2]]
     return format_html_join("", "{}", ((part,) for part in parts))
-
-
-def _link(address: str) -> SafeString:
-    return format_html('<a href="{0}">{0}</a>', address)

@@ -113,15 +113,19 @@ def _link_to_picture(tag: re.Match[str]) -> str:
 
 def _as_typed(text: str) -> SafeString:
     """Return *text* in its paragraphs and lines, with its markup as signs."""
-    paragraphs = (paragraph.strip("\n") for paragraph in text.replace("\r\n", "\n").split("\n\n"))
-    html = "\n".join(f"<p>{escape(each)}</p>".replace("\n", "<br>\n") for each in paragraphs if each.strip())
-    return mark_safe(_cleaner.clean(html))  # noqa: S308 - nh3 let only the tags above through
+    paragraphs = []
+    for block in text.replace("\r\n", "\n").split("\n\n"):
+        if block.strip():
+            lines = escape(block.strip("\n")).replace("\n", "<br>\n")
+            paragraphs.append(f"<p>{lines}</p>")
+    return mark_safe(_cleaner.clean("\n".join(paragraphs)))  # noqa: S308 - nh3 let only the tags above through
 
 
 def _public_only(tag: str, name: str, value: str) -> str | None:
     """Drop links into this instance that lead to something else than a public record."""
-    is_link = name == "href" and tag == "a"
-    return None if is_link and not _ABSOLUTE.match(value) and not _RECORD.fullmatch(value) else value
+    if tag == "a" and name == "href" and not _ABSOLUTE.match(value) and not _RECORD.fullmatch(value):
+        return None
+    return value
 
 
 _cleaner = nh3.Cleaner(
@@ -147,17 +151,13 @@ def _plain(start: str, limit: int) -> str:
 
     Lists show the same texts again, in other orders and editions.
     """
-    before = _AFTER_PROSE.split(start, maxsplit=1)[0]
-    start = before if before.strip() and not before.lstrip().startswith("#") else start
-    words = _one_line(_TAG.sub(" ", _words(start)))
-    return words if len(words) <= limit else words[: limit - 1].rsplit(" ", 1)[0].rstrip(",;:.") + "…"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _words(text: str) -> str:
-    """Return the words of *text*: its HTML without code, pictures and tags."""
-    html = _WITHIN_LINE.sub("", _OF_CODE.sub(" ", _parsed(text)))
-    return unescape(_TAG.sub(" ", html))
+    prose = _AFTER_PROSE.split(start, maxsplit=1)[0]
+    if prose.strip() and not prose.lstrip().startswith("#"):
+        start = prose
+    html = _WITHIN_LINE.sub("", _OF_CODE.sub(" ", _parsed(start)))
+    text = unescape(_TAG.sub(" ", html))
+    # Raw HTML of the text is escaped in the parser's HTML, so its tags appear only now.
+    words = " ".join(_TAG.sub(" ", text).split())
+    if len(words) <= limit:
+        return words
+    return words[: limit - 1].rsplit(" ", 1)[0].rstrip(",;:.") + "…"

@@ -48,15 +48,21 @@ def mark_html(name: str, logo: object = None, size: str = "", *, is_round: bool 
         key: decides the colour of the monogram, by default the name.
     """
     address = own_address(logo)
-    sized = f" {escape(size)}" if size else ""
+    classes = f" {escape(size)}" if size else ""
     if address:
         pixels = 72 if size == "large" else 40
-        image = f'<img class="mark{sized}" src="{address}" alt="" width="{pixels}" height="{pixels}" loading="lazy">'
+        image = f'<img class="mark{classes}" src="{address}" alt="" width="{pixels}" height="{pixels}" loading="lazy">'
         return mark_safe(image)  # noqa: S308 - our own address
-    letters = initials(name.partition("@")[0] or name if is_round else name, is_person=is_round)
-    classes = f"{sized}{' round' if is_round else ''}{' two' if len(letters) > 1 else ''}"
-    shown = f'<span class="mark m{colour(key or name)}{classes}" aria-hidden="true">{letters}</span>'
-    return mark_safe(shown)  # noqa: S308 - letters, digits and their signs, or a dot
+    if is_round:
+        classes += " round"
+        # The menu of an account names it by its email address, whose host says nothing about the person.
+        letters = initials(name.partition("@")[0] or name, is_person=True)
+    else:
+        letters = initials(name)
+    if len(letters) > 1:
+        classes += " two"
+    monogram = f'<span class="mark m{colour(key or name)}{classes}" aria-hidden="true">{letters}</span>'
+    return mark_safe(monogram)  # noqa: S308 - letters, digits and their signs, or a dot
 
 
 def pill_html(word: str, shown: str = "") -> SafeString:
@@ -85,7 +91,9 @@ def initials(name: str, *, is_person: bool = False) -> str:
     first = chosen[0]
     if len(chosen) == 1 or _script(first).startswith(_ONE_LETTER):
         return first
-    second = (_family(name) if is_person else "") or chosen[1]
+    second = chosen[1]
+    if is_person:
+        second = _family(name) or second
     return first if _script(second).startswith(_ONE_LETTER) else first + second
 
 
@@ -121,7 +129,9 @@ def _initial(word: str) -> str:
             while end < len(word) and unicodedata.category(word[end]) in {"Mc", "Mn"}:
                 end += 1
             upper = character.upper()
-            return (upper if len(upper) == 1 else character) + word[index + 1 : end]
+            # The capital of "ß" is "SS"; an initial is one letter.
+            capital = upper if len(upper) == 1 else character
+            return capital + word[index + 1 : end]
     return ""
 
 

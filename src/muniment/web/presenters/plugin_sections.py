@@ -48,13 +48,14 @@ def plugged_sections(kind: str, document: Mapping[str, Any]) -> Plugged:
     is_complete = True
     for call in installed().calls("page_section"):
         try:
-            found = _ask(call, kind, document)
-            for section in found:
-                shown.setdefault(section["anchor"], section)
+            sections = _ask(call, kind, document)
         except Exception as error:  # noqa: BLE001 - whatever a plugin raises
             is_complete = False
-            says = f"{type(error).__name__}: {error}"
-            log.error("plugin %s: its section of a %s is left out: %s", call.plugin, kind, says)  # noqa: TRY400 - said
+            reason = f"{type(error).__name__}: {error}"
+            log.error("plugin %s: its section of a %s is left out: %s", call.plugin, kind, reason)  # noqa: TRY400 - said
+            continue
+        for section in sections:
+            shown.setdefault(section["anchor"], section)
     return Plugged(list(shown.values()), is_complete)
 
 
@@ -63,28 +64,29 @@ def _ask(call: HookCall, kind: str, document: Mapping[str, Any]) -> list[JSONObj
     late = _late.get(call.plugin)
     if time.monotonic() < _paused.get(call.plugin, 0.0) or (late is not None and late.is_alive()):
         raise TimeoutError("it was too slow a moment ago, or has not answered yet")
-    found: list[Any] = []
+    outcome: list[list[JSONObject] | Exception] = []
 
     def run() -> None:
         try:
-            found.append(_shown(call(kind=kind, document=MappingProxyType(dict(document)))))
+            # The page shows the document after the plugin, which must not change it.
+            answer = call(kind=kind, document=MappingProxyType(dict(document)))
+            outcome.append(_sections(answer))
         except Exception as error:  # noqa: BLE001 - raised again by the page
-            found.append(error)
+            outcome.append(error)
 
     thread = threading.Thread(target=run, name=f"plugin {call.plugin}", daemon=True)
     thread.start()
     thread.join(PATIENCE_S)
-    if not found:
+    if not outcome:
         _paused[call.plugin] = time.monotonic() + PAUSE_S
         _late[call.plugin] = thread
         raise TimeoutError(f"it took longer than {PATIENCE_S:g} s, and is not asked again for {PAUSE_S:g} s")
-    if isinstance(found[0], Exception):
-        raise found[0]
-    sections: list[JSONObject] = found[0]
-    return sections
+    if isinstance(outcome[0], Exception):
+        raise outcome[0]
+    return outcome[0]
 
 
-def _shown(answer: Any) -> list[JSONObject]:
+def _sections(answer: Any) -> list[JSONObject]:
     """Return the sections of an answer as the template shows them; raise ValueError or TypeError for a wrong one."""
     if answer is None:
         return []
@@ -103,7 +105,7 @@ def _section(section: Any) -> JSONObject:
     return {
         "anchor": f"plugin-{section.key}",
         "title": str(section.title)[:TITLE_CHARACTERS],
-        "facts": [_fact(each) for each in section.facts[:MOST_FACTS]],
+        "facts": [_fact(fact) for fact in section.facts[:MOST_FACTS]],
         "html": markdown.render(text) if text.strip() else "",
     }
 

@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy
@@ -22,7 +22,7 @@ from muniment.schema.record import Record
 from muniment.web.presenters import markdown, scores
 from muniment.web.presenters.charts import ChartSlice, stacked_bar
 from muniment.web.presenters.company import day_or_text
-from muniment.web.presenters.values import kind_of, said
+from muniment.web.presenters.values import kind_of, value_text
 from muniment.web.wording.labels import words_of
 
 SOURCES: Final = {
@@ -58,69 +58,75 @@ def shown(report: Report, reader: Actor = VISITOR) -> JSONObject:
         reader: quotes name and link only the documents that the reader may open.
     """
     document = report.shown
-    criteria = [each for section in document["sections"] for each in section["criteria"]]
+    documents = _documents(document["sections"], reader)
     counts: Counter[str] = Counter()
-    for section in document["sections"]:
+    sections, unmet = [], []
+    for place, section in enumerate(document["sections"], 1):
+        # A report may show the scores of its sections alone: then it has counts of their criteria, but no criteria.
         counts.update(statuses_of(section))
-    names = _documents(criteria, reader)
-    sections = [
-        {
-            **section,
-            "criteria": [_criterion(each, names, f"c{place}-{n}") for n, each in enumerate(section["criteria"], 1)],
-        }
-        for place, section in enumerate(document["sections"], 1)
-    ]
-    waiting = [each for section in sections for each in section["criteria"] if each["status"] in FIRST]
+        criteria = []
+        for number, criterion in enumerate(section["criteria"], 1):
+            criteria.append(_criterion(criterion, documents, f"c{place}-{number}"))
+        sections.append({**section, "criteria": criteria})
+        unmet += [criterion for criterion in criteria if criterion["status"] in FIRST]
     rises = gains(report.run.specification.document, document)
-    waiting.sort(key=lambda each: (-rises.get(each["id"], 0), FIRST.index(each["status"])))
-    counted = [
-        ChartSlice(gettext(word), counts[status], rest=True, tone=SHADES.get(status, ""))
-        for status, word in STATUSES.items()
-        if counts[status]
-    ]
+    unmet.sort(key=lambda criterion: (-rises.get(criterion["id"], 0), FIRST.index(criterion["status"])))
+    slices = []
+    for status, word in STATUSES.items():
+        if counts[status]:
+            slices.append(ChartSlice(gettext(word), counts[status], rest=True, tone=SHADES.get(status, "")))
     by_status = gettext("How many criteria are met, partly met, not met, without enough evidence, or not applicable.")
     return {
         "report": document,
         "hides_criteria": document["shows"] == SCORES,
         "created": report.created_at,
         "sections": sections,
-        "first": waiting[:MOST_FIRST],
-        "first_total": len(waiting),
+        "first": unmet[:MOST_FIRST],
+        "first_total": len(unmet),
         "coverage": round(100 * document["overall"]["coverage"]),
         "confidence": round(100 * document["overall"]["confidence"]),
         "scores": scores.sections_chart(document["sections"]),
-        "statuses": stacked_bar(gettext("Criteria by status"), by_status, counted, unit=gettext("Criteria")),
+        "statuses": stacked_bar(gettext("Criteria by status"), by_status, slices, unit=gettext("Criteria")),
     }
 
 
-def _documents(criteria: list[Any], reader: Actor) -> dict[str, tuple[str, bool]]:
+def _documents(sections: Sequence[JSONMapping], reader: Actor) -> dict[str, tuple[str, bool]]:
     """Return the name of each cited document that *reader* may open, and whether it has pages, by id."""
-    cited = {one["documentId"] for each in criteria for one in each["citations"] if one["documentId"]}
-    found = reachable(reader).filter(pk__in=cited, state=DocumentState.READY, deleted_at__isnull=True)
-    return {each.pk: (each.filename, each.content_type == "application/pdf") for each in found}
+    cited_ids: set[str] = set()
+    for section in sections:
+        for criterion in section["criteria"]:
+            cited_ids.update(citation["documentId"] for citation in criterion["citations"] if citation["documentId"])
+    documents = reachable(reader).filter(pk__in=cited_ids, state=DocumentState.READY, deleted_at__isnull=True)
+    return {document.pk: (document.filename, document.content_type == "application/pdf") for document in documents}
 
 
-def _criterion(criterion: JSONMapping, names: Mapping[str, tuple[str, bool]], anchor: str) -> JSONObject:
+def _criterion(criterion: JSONMapping, documents: Mapping[str, tuple[str, bool]], anchor: str) -> JSONObject:
     status = criterion["status"]
+    rationale = ""
+    if criterion["rationale"] not in {SUPPORTED, EXCLUDED}:
+        rationale = translated(criterion["rationale"])
+    next_step = criterion["remediation"]
+    if not next_step and status in FIRST:
+        next_step = SHOW_IT
     return {
         **criterion,
         "anchor": anchor,
         "word": gettext(STATUSES[status]),
         "tone": TONES.get(status, ""),
-        "citations": [_citation(one, names) for one in criterion["citations"]],
-        "rationale": "" if criterion["rationale"] in {SUPPORTED, EXCLUDED} else translated(criterion["rationale"]),
-        "next": criterion["remediation"] or (SHOW_IT if status in FIRST else ""),
+        "citations": [_citation(citation, documents) for citation in criterion["citations"]],
+        "rationale": rationale,
+        "next": next_step,
     }
 
 
-def _citation(citation: JSONMapping, names: Mapping[str, tuple[str, bool]]) -> JSONObject:
+def _citation(citation: JSONMapping, documents: Mapping[str, tuple[str, bool]]) -> JSONObject:
     """Return a quote with the name of its source, and the address where the reader may open it."""
     word = SOURCES.get(citation["source"], citation["source"])
     if not citation["documentId"]:
         rows = list(_values(citation["source"], citation["quote"]))
         quote = "" if rows else markdown.plain(citation["quote"], MAX_QUOTE)
         return {**citation, "word": word, "address": "", "page": None, "rows": rows, "quote": quote}
-    name, has_pages = names.get(citation["documentId"], ("", False))
+    name, has_pages = documents.get(citation["documentId"], ("", False))
     address = f"/manage/documents/{citation['documentId']}/file" if name else ""
     if address and has_pages and citation["page"]:
         address += f"#page={citation['page']}"
@@ -129,14 +135,17 @@ def _citation(citation: JSONMapping, names: Mapping[str, tuple[str, bool]]) -> J
 
 def _values(source: str, quote: str) -> Iterator[tuple[str, str]]:
     """Yield the facts in a quote from a listing, with the labels that its form has; none of a quote from a text."""
-    record = _RECORDS[source]() if source in _RECORDS else None
-    found = list(_VALUE.finditer(quote))
-    if record is None or not found or found[0].start():
+    if source not in _RECORDS:
         return
-    ends = [each.start() for each in found[1:]] + [len(quote)]
-    for each, end in zip(found, ends, strict=True):
-        label, kind = _labeled(record, each[1])
-        yield label, _shown(quote[each.end() : end], kind)
+    facts = list(_VALUE.finditer(quote))
+    # A quote that does not begin with a path is of running text, where any word before a colon looks like a path.
+    if not facts or facts[0].start():
+        return
+    record = _RECORDS[source]()
+    ends = [fact.start() for fact in facts[1:]] + [len(quote)]
+    for fact, end in zip(facts, ends, strict=True):
+        label, kind = _label_and_kind(record, fact[1])
+        yield label, _fact_text(quote[fact.end() : end], kind)
 
 
 _RECORDS: Final = {
@@ -148,8 +157,8 @@ _RECORDS: Final = {
 }
 
 
-def _labeled(record: Record, path: str) -> tuple[str, Kind | None]:
-    """Return the labels along a path, such as ``Links · Email`` for ``socials.email``, and what its value is."""
+def _label_and_kind(record: Record, path: str) -> tuple[str, Kind | None]:
+    """Return the labels along a path, such as ``Links · Email`` for ``socials.email``, and the kind of its value."""
     labels = []
     kind: Kind | None = record
     for name in path.split("."):
@@ -158,6 +167,7 @@ def _labeled(record: Record, path: str) -> tuple[str, Kind | None]:
             break  # the label of the field says it
         field = inner.by_name.get(name) if isinstance(inner, Record) else None
         labels.append(gettext(field.label).partition(" (")[0] if field else words_of(name))
+        # The choices of an operator are shown unchanged, and operators declare fields of companies, not of their parts.
         if record is settings.SCHEMA.company:
             kind = kind_of(field)
         else:
@@ -165,10 +175,12 @@ def _labeled(record: Record, path: str) -> tuple[str, Kind | None]:
     return " · ".join(labels), kind
 
 
-def _shown(value: str, kind: Kind | None) -> str:
-    """Return a value of a snapshot in words."""
-    if value in {"true", "false"}:
-        return gettext("Yes") if value == "true" else gettext("No")
+def _fact_text(value: str, kind: Kind | None) -> str:
+    """Return a value of a snapshot, which is JSON or plain text, as pages write it."""
+    if value == "true":
+        return gettext("Yes")
+    if value == "false":
+        return gettext("No")
     if not kind:
         return day_or_text(value)
-    return said(value, kind.of if isinstance(kind, Items) else kind)
+    return value_text(value, kind.of if isinstance(kind, Items) else kind)

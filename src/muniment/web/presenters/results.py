@@ -1,5 +1,6 @@
 """Present the answer to a statement: its rows by pages and in the order of a column, and the chart that suits it."""
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -19,7 +20,8 @@ ROWS_A_PAGE: Final = 100
 SHOWN_CHARACTERS: Final = 160
 MAX_BARS: Final = 40
 KINDS: Final = ("bar", "line", "scatter")
-_ROOMS: Final = {"company": "companies", "person": "people", "framework": "frameworks", "framework_id": "frameworks"}
+_FOLDERS: Final = {"company": "companies", "person": "people", "framework": "frameworks", "framework_id": "frameworks"}
+"""The pages to which the values of a column of this name lead."""
 _TIME: Final = re.compile(r"\d{4}(?:-\d\d){0,2}(?:[T ].*)?")
 Raw = str | int | float | None
 
@@ -94,14 +96,18 @@ class Shown(NamedTuple):
 
 
 def chosen(values: "dict[str, str]", columns: int) -> Shown:
-    """Read what was chosen from the values of an address; what is no choice is none."""
-    sort = _whole(values.get("_sort", "").removeprefix("-"))
-    sort = sort if sort <= columns else 0
-    is_descending = values.get("_sort", "").startswith("-")
-    return Shown(-sort if is_descending else sort, max(1, _whole(values.get("_page", ""))), values.get("_chart", ""))
+    """Read the choices in the values of an address; an invalid one counts as none."""
+    order = values.get("_sort", "")
+    column = _whole(order.removeprefix("-"))
+    if column > columns:
+        column = 0
+    sort = -column if order.startswith("-") else column
+    page = max(1, _whole(values.get("_page", "")))
+    return Shown(sort, page, values.get("_chart", ""))
 
 
 def _whole(text: str) -> int:
+    """Return the number that a text of the address writes in at most five digits; 0 for any other text."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
 
 
@@ -148,23 +154,31 @@ def result(
     """
     path, pairs = where
     numbers = [_is_numeric(answered, index) for index in range(len(answered.columns))]
+
+    kinds = possible_charts(answered, numbers)
+    default_kind = kinds[0] if kinds else "none"
+    if chart in {*kinds, "none"}:
+        default_kind = chart
+    kind = default_kind
+    if kinds and shown.chart in {*kinds, "none"}:
+        kind = shown.chart
+    bars, plot = _drawn(title, answered, numbers, kind)
+    address = _Address(path, pairs, shown._replace(chart=kind), default_kind)
+
     rows = _sorted(answered.rows, shown.sort)
-    pages = max(1, -(-len(rows) // ROWS_A_PAGE))
+    pages = max(1, math.ceil(len(rows) / ROWS_A_PAGE))
     page = min(shown.page, pages)
     first_row = (page - 1) * ROWS_A_PAGE
-    visible = rows[first_row : first_row + ROWS_A_PAGE]
-    kinds = possible_charts(answered, numbers)
-    known = {*kinds, "none"}
-    unchosen = chart if chart in known else next(iter(kinds), "none")
-    kind = shown.chart if kinds and shown.chart in known else unchosen
-    address = _Address(path, pairs, shown._replace(chart=kind), unchosen)
-    bars, plot = _drawn(title, answered, numbers, kind)
+    rows_of_page = rows[first_row : first_row + ROWS_A_PAGE]
+    cells = []
+    for row in rows_of_page:
+        cells.append([_cell(name, value) for name, value in zip(answered.columns, row, strict=True)])
     return ShownAnswer(
         _headings(answered.columns, numbers, shown.sort, address),
-        [[_cell(name, value) for name, value in zip(answered.columns, row, strict=True)] for row in visible],
+        cells,
         len(rows),
         first_row + 1,
-        first_row + len(visible),
+        first_row + len(rows_of_page),
         address.of_page(page - 1) if page > 1 else "",
         address.of_page(page + 1) if page < pages else "",
         _cuts(answered),
@@ -194,7 +208,7 @@ def _choices(kinds: Sequence[str], shown: str, address: _Address) -> list[tuple[
     if not kinds:
         return []
     labels = {"bar": gettext("Bars"), "line": gettext("Line"), "scatter": gettext("Points"), "none": gettext("None")}
-    return [(labels[each], address.with_chart(each), each == shown) for each in (*kinds, "none")]
+    return [(labels[kind], address.with_chart(kind), kind == shown) for kind in (*kinds, "none")]
 
 
 def _is_numeric(answered: Answered, index: int) -> bool:
@@ -222,18 +236,24 @@ def _sorted(rows: list[list[Raw]], sort: int) -> list[list[Raw]]:
 def _cell(column: str, value: Raw) -> Cell:
     if value is None:
         return Cell("", "", is_number=False, is_outside=False)
-    if not isinstance(value, str):
-        return Cell(f"{value:.12g}" if isinstance(value, float) else str(value), "", is_number=True, is_outside=False)
-    text = value if len(value) <= SHOWN_CHARACTERS else f"{value[:SHOWN_CHARACTERS].rstrip()}…"
-    room = _ROOMS.get(column)
-    if room and value:
-        return Cell(text, f"/{room}/{quote(value, safe='')}", is_number=False, is_outside=False)
-    is_outside = is_web_address(value)
-    return Cell(text, value if is_outside else "", is_number=False, is_outside=is_outside)
+    if isinstance(value, float):
+        # Twelve digits hide what sums of floats add behind the last digit.
+        return Cell(f"{value:.12g}", "", is_number=True, is_outside=False)
+    if isinstance(value, int):
+        return Cell(str(value), "", is_number=True, is_outside=False)
+    text = value
+    if len(value) > SHOWN_CHARACTERS:
+        text = f"{value[:SHOWN_CHARACTERS].rstrip()}…"
+    folder = _FOLDERS.get(column)
+    if folder and value:
+        return Cell(text, f"/{folder}/{quote(value, safe='')}", is_number=False, is_outside=False)
+    if is_web_address(value):
+        return Cell(text, value, is_number=False, is_outside=True)
+    return Cell(text, "", is_number=False, is_outside=False)
 
 
 def _cuts(answered: Answered) -> list[str]:
-    said = {
+    sentences = {
         "rows": gettext("Only the first %(rows)s rows are shown. The CSV has up to %(most)s.")
         % {"rows": number(MAX_ROWS), "most": number(MAX_CSV_ROWS)},
         "bytes": gettext("Only the first %(rows)s rows are shown, because they have more than %(size)s MB.")
@@ -241,7 +261,7 @@ def _cuts(answered: Answered) -> list[str]:
         "cells": gettext("Texts of more than %(count)s characters are cut. The CSV has them whole.")
         % {"count": number(MAX_CELL_CHARACTERS)},
     }
-    return [said[cut] for cut in answered.cut_by]
+    return [sentences[cut] for cut in answered.cut_by]
 
 
 # ---------------------------------------------------------------------- charts
@@ -252,21 +272,16 @@ def possible_charts(answered: Answered, numbers: Sequence[bool]) -> tuple[str, .
     if len(answered.rows) < 2 or not any(numbers):
         return ()
     has_several_numbers = sum(numbers) > 1
-    label = _first_of_texts(numbers)
-    if label is None:
+    if all(numbers):
         return ("scatter", "line") if has_several_numbers else ()
     kinds = []
-    if _is_over_time(answered, label):
+    if _is_over_time(answered, numbers.index(False)):
         kinds.append("line")
     if _fits_bars(answered, numbers.index(True)):
         kinds.append("bar")
     if has_several_numbers:
         kinds.append("scatter")
     return tuple(kinds)
-
-
-def _first_of_texts(numbers: Sequence[bool]) -> int | None:
-    return next((index for index, is_number in enumerate(numbers) if not is_number), None)
 
 
 def _is_over_time(answered: Answered, column: int) -> bool:
@@ -285,17 +300,21 @@ def _drawn(title: str, answered: Answered, numbers: Sequence[bool], kind: str) -
     """Draw the chart of a kind: bars, or a line or points to be plotted."""
     if kind not in KINDS:
         return SafeString(""), None
-    label, value = _first_of_texts(numbers), numbers.index(True)
-    if kind == "bar" and label is not None:
+    value = numbers.index(True)
+    # Without a column of texts, a line goes through the points of two columns of numbers.
+    if kind == "scatter" or all(numbers):
+        return SafeString(""), _points(title, answered, kind, value, numbers.index(True, value + 1))
+    label = numbers.index(False)
+    if kind == "bar":
         return _bars(title, answered, label, value), None
-    if kind == "line" and label is not None:
-        return SafeString(""), _line(title, answered, label, value)
-    return SafeString(""), _points(title, answered, kind, value, numbers.index(True, value + 1))
+    return SafeString(""), _line(title, answered, label, value)
 
 
 def _bars(title: str, answered: Answered, label: int, value: int) -> SafeString:
     columns = answered.columns
-    slices = [ChartSlice(str(row[label] or ""), _real(row[value]), _written(row[value])) for row in answered.rows]
+    slices = []
+    for row in answered.rows:
+        slices.append(ChartSlice(str(row[label] or ""), _real(row[value]), _written(row[value])))
     return charts.bar(title, f"{columns[value]}, {columns[label]}", slices, unit=columns[value])
 
 
@@ -328,10 +347,11 @@ def _plot(  # noqa: PLR0917 - a plot, in the order of its parts
     low, high = min(0.0, *heights), max(heights)
     left, right = min(across), max(across)
     tall, wide = high - low or 1, right - left or 1
-    points = [
-        (f"{100 * (x - left) / wide:.2f}", f"{100 - 100 * (y - low) / tall:.2f}")
-        for x, y in zip(across, heights, strict=True)
-    ]
+    points = []
+    for x, y in zip(across, heights, strict=True):
+        from_left = 100 * (x - left) / wide
+        from_top = 100 - 100 * (y - low) / tall
+        points.append((f"{from_left:.2f}", f"{from_top:.2f}"))
     return Plot(kind, title, tuple(points), _written(low), _written(high), first, last)
 
 

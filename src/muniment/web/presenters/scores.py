@@ -47,15 +47,16 @@ def trend(score: float, before: float | None, since: str = "") -> Trend | None:
     """
     if before is None:
         return None
-    moved = round(score - before, 1)
-    values = {"points": f"{abs(moved):g}", "before": digits(f"{before:g}"), "day": since}
-    if not moved:
-        return Trend("=", "", (gettext("unchanged since %(day)s") if since else gettext("unchanged")) % values)
-    if moved > 0:
+    difference = round(score - before, 1)
+    values = {"points": f"{abs(difference):g}", "day": since}
+    if not difference:
+        words = gettext("unchanged since %(day)s") if since else gettext("unchanged")
+        return Trend("=", "", words % values)
+    if difference > 0:
         words = gettext("%(points)s more than on %(day)s") if since else gettext("%(points)s more than before")
-        return Trend(digits(f"+{moved:g}"), "good", words % values)
+        return Trend(digits(f"+{difference:g}"), "good", words % values)
     words = gettext("%(points)s less than on %(day)s") if since else gettext("%(points)s less than before")
-    return Trend(digits(f"−{-moved:g}"), "bad", words % values)
+    return Trend(digits(f"−{-difference:g}"), "bad", words % values)
 
 
 def with_grade(score: float, grade: str | None) -> str:
@@ -65,17 +66,18 @@ def with_grade(score: float, grade: str | None) -> str:
 
 def assessments(company: JSONMapping) -> list[JSONObject]:
     """Return the published scores of a company as its pages show them."""
-    return [{**each, **_shown(each, company["id"], each["frameworkId"])} for each in company.get("assessments") or ()]
+    return [_score(row, company["id"], row["frameworkId"]) for row in company.get("assessments") or ()]
 
 
 def ranked(rows: Iterable[JSONMapping], framework_id: str) -> list[JSONObject]:
     """Return the published scores of a framework as its pages show them."""
-    return [{**row, **_shown(row, row["company"]["id"], framework_id)} for row in rows]
+    return [_score(row, row["company"]["id"], framework_id) for row in rows]
 
 
-def _shown(row: JSONMapping, company: str, framework_id: str) -> JSONObject:
+def _score(row: JSONMapping, company: str, framework_id: str) -> JSONObject:
     previous = row.get("previousAssessedAt")
     return {
+        **row,
         "value": digits(f"{row['score']:g}"),
         "grade": row.get("grade", ""),
         "day": day(row["assessedAt"]),
@@ -86,25 +88,30 @@ def _shown(row: JSONMapping, company: str, framework_id: str) -> JSONObject:
 
 def sections_chart(sections: Iterable[JSONMapping]) -> SafeString:
     """Draw the scores of sections as bars out of 100; those to which no criterion applied are left out."""
-    scored = [(each["title"], each["score"]) for each in sections if each.get("score") is not None]
-    slices = [ChartSlice(title, score, digits(f"{score:g}")) for title, score in scored]
+    slices = []
+    for section in sections:
+        score = section.get("score")
+        if score is not None:
+            slices.append(ChartSlice(section["title"], score, digits(f"{score:g}")))
     description = gettext("Each section's score out of 100.")
     return bar(gettext("Score by section"), description, slices, unit=gettext("Score"), of=100)
 
 
 def embed(base: str, company: str, framework_id: str, alt: str) -> Embed:
     """Return the badge of a published score; *alt* is what it says."""
-    path = f"{summary_path(company, framework_id)}/badge.svg"
-    page, picture = base + summary_path(company, framework_id), base + path
-    said = escape(alt)
-    html = f'<a href="{page}"><img src="{picture}" alt="{said}" height="20"></a>'
-    markdown_alt = alt.translate(_ESCAPES)
-    return Embed(path, alt, html, f"[![{markdown_alt}]({picture})]({page})")
+    summary = summary_path(company, framework_id)
+    path = f"{summary}/badge.svg"
+    page, picture = base + summary, base + path
+    html = f'<a href="{page}"><img src="{picture}" alt="{escape(alt)}" height="20"></a>'
+    return Embed(path, alt, html, f"[![{alt.translate(_ESCAPES)}]({picture})]({page})")
 
 
 def badge_text(name: str, score: float | None, grade: str | None) -> tuple[str, str]:
     """Return both halves of a badge: the framework, and the score with its grade."""
-    value = gettext("no score") if score is None else f"{digits(f'{score:g}')} {grade or ''}".strip()
+    if score is None:
+        value = gettext("no score")
+    else:
+        value = f"{digits(f'{score:g}')} {grade or ''}".strip()
     return name[:MAX_LABEL], value[:MAX_VALUE]
 
 
@@ -124,5 +131,6 @@ def badge(left: str, right: str) -> str:
 
 
 def _width(text: str) -> int:
+    """Return the width of one half of a badge: a margin, and the usual width of each character in Verdana at 11 px."""
     wide = sum(unicodedata.east_asian_width(character) in _WIDE for character in text)
     return 14 + 12 * wide + 7 * (len(text) - wide)

@@ -25,17 +25,28 @@ DAY_CHARACTERS = 10
 def field_of(name: str, kind: str = "company") -> Field | None:
     """Return the member of a company or, where *kind* says so, of a person that the schema declares."""
     schema = settings.SCHEMA
-    records = (schema.person, schema.bundle, schema.company)
-    order = records if kind == "person" else reversed(records)
-    return next((record.by_name[name] for record in order if name in record.by_name), None)
+    # Companies and people both have a name, a picture and declared fields, so the kind says whose field is meant.
+    if kind == "person":
+        records = (schema.person, schema.bundle, schema.company)
+    else:
+        records = (schema.company, schema.bundle, schema.person)
+    for record in records:
+        if name in record.by_name:
+            return record.by_name[name]
+    return None
 
 
 def kind_of(field: Field | None) -> Kind | None:
-    """Return how a member is written; None for the choices of an operator, which are shown as they were given."""
-    return None if field is None or (field.is_additional and isinstance(field.kind, Choice)) else field.kind
+    """Return the kind by which a member is written; None if it is unknown, or if its text is shown unchanged."""
+    if field is None:
+        return None
+    # The choices of an operator's own field are that operator's words, even where one of them is the name of a state.
+    if field.is_additional and isinstance(field.kind, Choice):
+        return None
+    return field.kind
 
 
-def said(value: Any, kind: Kind | None = None) -> str:
+def value_text(value: Any, kind: Kind | None = None) -> str:
     """
     Return a value of the wire as readable text.
 
@@ -50,10 +61,11 @@ def said(value: Any, kind: Kind | None = None) -> str:
         case int() | float():
             shown = number(value)
         case list():
-            of = kind.of if isinstance(kind, Items) else None
-            shown = "\n".join(_row(each, of) for each in value)
+            item_kind = kind.of if isinstance(kind, Items) else None
+            shown = "\n".join(_item_text(item, item_kind) for item in value)
         case dict() if isinstance(kind, Amount):
-            shown = f"{_amount(str(value.get('amount', '')))} {value.get('currency', '')}".strip()
+            amount = _amount(str(value.get("amount", "")))
+            shown = f"{amount} {value.get('currency', '')}".strip()
         case dict():
             shown = "\n".join(f"{label}: {text}" for label, text in _members(value, kind))
         case _:
@@ -92,17 +104,19 @@ def _amount(text: str) -> str:
     whole, _, decimals = text.partition(".")
     if not whole.isdecimal():
         return text
-    shown = f"{int(whole):,}"
-    return writing.digits(shown if decimals in {"", "00"} else f"{shown}.{decimals}")
+    written = f"{int(whole):,}"
+    if decimals not in {"", "00"}:
+        written = f"{written}.{decimals}"
+    return writing.digits(written)
 
 
 def _members(value: JSONObject, kind: Kind | None) -> list[tuple[str, str]]:
     """Return the labels and texts of the members that have a value."""
-    return [
-        (label_of_member(key, kind), _member(each, key, kind))
-        for key, each in value.items()
-        if each not in (None, "", [])
-    ]
+    members = []
+    for name, member in value.items():
+        if member not in (None, "", []):
+            members.append((label_of_member(name, kind), _member_text(member, name, kind)))
+    return members
 
 
 def label_of_member(key: str, kind: Kind | None) -> str:
@@ -120,34 +134,44 @@ def _field(key: str, kind: Kind | None) -> Field | None:
     return kind.by_name.get(key) if isinstance(kind, Record) else None
 
 
-def _member(value: Any, key: str, kind: Kind | None) -> str:
+def _member_text(value: Any, key: str, kind: Kind | None) -> str:
     if key == "percentage" and isinstance(value, int | float) and not isinstance(value, bool):
         return percent(value)
-    return said(value, kind_of_member(key, kind))
+    return value_text(value, kind_of_member(key, kind))
 
 
-def _row(value: Any, kind: Kind | None) -> str:
-    if not isinstance(value, dict):
-        return said(value, kind)
-    if isinstance(value.get("person"), dict):
-        title = value.get("title")
-        return f"{value['person'].get('name', '')}{f', {title}' if title else ''}"
-    parts = [_part(each, key, kind) for key, each in value.items() if each and key != ITEM_ID.name]
-    return ", ".join(filter(None, parts))
+def _item_text(item: Any, kind: Kind | None) -> str:
+    """Return an item of a list in one line: a position as the person's name and title, others as their members."""
+    if not isinstance(item, dict):
+        return value_text(item, kind)
+    person, title = item.get("person"), item.get("title")
+    if isinstance(person, dict):
+        name = person.get("name", "")
+        return f"{name}, {title}" if title else str(name)
+    texts = []
+    for name, member in item.items():
+        # An id is how programs name the item; it tells readers nothing.
+        if member and name != ITEM_ID.name:
+            texts.append(_text_in_item(member, name, kind))
+    return ", ".join(filter(None, texts))
 
 
-def _part(value: Any, key: str, kind: Kind | None) -> str:
-    """Return a member of a row; one that the schema does not declare with its name."""
+def _text_in_item(value: Any, key: str, kind: Kind | None) -> str:
+    """Return a member of an item; one that the schema does not declare, with its name."""
     if isinstance(value, dict | list):
-        return _inside(value, kind_of_member(key, kind))
+        return _in_one_line(value, kind_of_member(key, kind))
     if not isinstance(kind, Record) or _field(key, kind):
-        return _member(value, key, kind)
+        return _member_text(value, key, kind)
     is_day = isinstance(value, str) and len(value) == DAY_CHARACTERS
-    return f"{words_of(key)}: {day_or_text(value) if is_day else said(value)}"
+    text = day_or_text(value) if is_day else value_text(value)
+    return f"{words_of(key)}: {text}"
 
 
-def _inside(value: Any, kind: Kind | None) -> str:
-    """Return an object or a list within a row in one line."""
-    if isinstance(value, dict):
-        return ", ".join(f"{label} {' '.join(text.splitlines())}" for label, text in _members(value, kind))
-    return " ".join(said(value, kind).splitlines())
+def _in_one_line(value: Any, kind: Kind | None) -> str:
+    if not isinstance(value, dict):
+        return " ".join(value_text(value, kind).splitlines())
+    texts = []
+    for label, text in _members(value, kind):
+        line = " ".join(text.splitlines())
+        texts.append(f"{label} {line}")
+    return ", ".join(texts)
