@@ -80,10 +80,15 @@ class ItemList(Items, frozen=True, kw_only=True):
         whole = super().schema(view)
         if not view.change:
             return whole
-        rows, ids = {"type": "array", "items": whole["items"]}, {"type": "array", "items": {"type": "string"}}
-        change = {"add": rows, "set": {"type": "array", "items": {"type": "object"}}, "remove": ids}
-        # First what should be used; the rows of the whole list have the same form.
-        return {"anyOf": [{"type": "object", "properties": change}, {"type": "array", "items": {"type": "object"}}]}
+        objects: JsonSchema = {"type": "array", "items": {"type": "object"}}
+        operations: JsonSchema = {
+            "add": {"type": "array", "items": whole["items"]},
+            "set": objects,
+            "remove": {"type": "array", "items": {"type": "string"}},
+        }
+        # First what should be used. Only the rows of add are described, since those of the whole list have the same
+        # form, and a model reads all of it.
+        return {"anyOf": [{"type": "object", "properties": operations}, objects]}
 
     def read(self, value: Any, path: Path, validation: Validation) -> Any:
         if validation.change and type(value) is dict:
@@ -97,26 +102,34 @@ class ItemList(Items, frozen=True, kw_only=True):
             if type(value.get(name, [])) is not list:
                 validation.refuse((*path, name), Phrase("must be a list, not {kind}", kind=kind_of(value[name])))
                 return None
-        added = [self.row.read(row, (*path, "add", n), validation) for n, row in enumerate(value.get("add", []))]
+        added = []
+        for index, given_row in enumerate(value.get("add", [])):
+            row = self.row.read(given_row, (*path, "add", index), validation)
+            if row is not None:
+                added.append(row)
         changed = self._changed_rows(value.get("set", []), (*path, "set"), validation)
         removed = value.get("remove", [])
-        for n, row_id in enumerate(removed):
-            at = (*path, "remove", n)
+        for index, row_id in enumerate(removed):
+            row_path = (*path, "remove", index)
             if type(row_id) is not str:
-                validation.refuse(at, Phrase("must be the id of a row, not {kind}", kind=kind_of(row_id)))
+                validation.refuse(row_path, Phrase("must be the id of a row, not {kind}", kind=kind_of(row_id)))
             elif row_id in changed:
-                validation.refuse(at, Phrase("{given!r} is also in set", given=row_id))
-        return ItemChange([row for row in added if row is not None], changed, removed)
+                validation.refuse(row_path, Phrase("{given!r} is also in set", given=row_id))
+        return ItemChange(added, changed, removed)
 
     def _changed_rows(self, rows: list[Any], path: Path, validation: Validation) -> dict[str, JSONObject]:
-        """Return the members that *rows* set, by the id of the row that they belong to."""
+        """
+        Return the members that *rows* set, by the id of the row that they belong to.
+
+        Their values are not read yet: those of a merged member are read together with the stored ones.
+        """
         changed: dict[str, JSONObject] = {}
-        for n, row in enumerate(rows):
-            at = (*path, n)
+        for index, row in enumerate(rows):
+            row_path = (*path, index)
             if type(row) is not dict or type(row.get("id")) is not str:
-                validation.refuse(at, "must be an object with the id of a row", self._set_hint())
+                validation.refuse(row_path, "must be an object with the id of a row", self._set_hint())
             elif row["id"] in changed:
-                validation.refuse((*at, "id"), Phrase("{id!r} is there twice", id=row["id"]))
+                validation.refuse((*row_path, "id"), Phrase("{id!r} is there twice", id=row["id"]))
             else:
                 changed[row["id"]] = {name: member for name, member in row.items() if name != "id"}
         return changed
@@ -130,14 +143,16 @@ class ItemList(Items, frozen=True, kw_only=True):
 
     def apply(self, stored: Sequence[JSONObject], change: ItemChange, path: Path, validation: Validation) -> list[Any]:
         """Return *stored* after *change*; a row or member that it does not name stays as it is."""
+        # Imported lists may have rows of equal ids, which an operation cannot tell apart.
         counts = Counter(row.get("id", "") for row in stored)
-        for n, row_id in enumerate(change.set):
-            self._refuse_unless_one(counts[row_id], row_id, (*path, "set", n, "id"), validation)
-        for n, row_id in enumerate(change.remove):
-            self._refuse_unless_one(counts[row_id], row_id, (*path, "remove", n), validation)
+        paths_of_set: dict[str, Path] = {}
+        for index, row_id in enumerate(change.set):
+            paths_of_set[row_id] = (*path, "set", index)
+            self._refuse_unless_one(counts[row_id], row_id, (*path, "set", index, "id"), validation)
+        for index, row_id in enumerate(change.remove):
+            self._refuse_unless_one(counts[row_id], row_id, (*path, "remove", index), validation)
         if validation.faults:
             return list(stored)
-        order = {row_id: n for n, row_id in enumerate(change.set)}
         removed = set(change.remove)
         rows = []
         for row in stored:
@@ -145,7 +160,7 @@ class ItemList(Items, frozen=True, kw_only=True):
             if row_id in removed:
                 continue
             if row_id in change.set:
-                row = self._set(row, change.set[row_id], (*path, "set", order[row_id]), validation)  # noqa: PLW2901 - the row as it is now
+                row = self._set(row, change.set[row_id], paths_of_set[row_id], validation)  # noqa: PLW2901 - the row as it is now
             rows.append(row)
         return [*rows, *change.add]
 
@@ -160,69 +175,82 @@ class ItemList(Items, frozen=True, kw_only=True):
 
     def _set(self, row: JSONObject, members: JSONObject, path: Path, validation: Validation) -> JSONObject:
         changed = dict(row)
-        for name, given in members.items():
+        for name, value in members.items():
             field = self.row.editable.get(name)
             if field is None and self.row.others == "refuse":
                 validation.refuse((*path, name), Phrase("is not one of {fields}", fields=", ".join(self.row.editable)))
                 continue
             if field is None:
-                changed[name] = given
+                changed[name] = value
                 continue
-            value = given
-            if name in self.merged and isinstance(given, dict):
-                value = {**(row.get(name) or {}), **given}
-                value = {inner: each for inner, each in value.items() if each is not None}
+            if name in self.merged and isinstance(value, dict):
+                value = _without_null({**(row.get(name) or {}), **value})  # noqa: PLW2901 - the member as it is now
             changed[name] = field.read(value, (*path, name), validation)
-        whole = self.row.by_name if self.row.whole else {}
-        return self.row.in_order({name: each for name, each in changed.items() if each is not None or name in whole})
+        kept = {}
+        for name, member in changed.items():
+            # A whole row has all its fields, null where they are empty.
+            is_always_there = self.row.whole and name in self.row.by_name
+            if member is not None or is_always_there:
+                kept[name] = member
+        return self.row.in_order(kept)
 
     def breaches(self, value: Any, path: Path, stored: Any = ABSENT, *, by_row: bool = False) -> Iterator[Breach]:
         """Yield the rules that the rows break; a stored row corresponds to the one with its id."""
         if type(value) is not list or value == stored:
             return
-        before = stored if type(stored) is list else []
-        yield from self.too_many(value, path, len(before))
-        former = Rows(before)
-        places = Rows(value)
+        stored_list = stored if type(stored) is list else []
+        yield from self.too_many(value, path, len(stored_list))
+        stored_rows = Rows(stored_list)
+        rows = Rows(value)
         changed = []
         for index, row in enumerate(value):
             if type(row) is not dict:
                 continue
-            was = former.at(*places.place_of(index))
-            if was == row:
+            row_id, rank = rows.place_of(index)
+            stored_row = stored_rows.at(row_id, rank)
+            if stored_row == row:
                 continue
-            changed.append((row, was or {}))
-            yield from self.row.breaches(row, (*path, index), ABSENT if was is None or by_row else was, by_row=by_row)
-            yield from self._row_breaches(row, was, (*path, index))
-            if places.place_of(index)[1] and was is None:
+            changed.append((row, stored_row or {}))
+            is_judged_whole = by_row or stored_row is None
+            yield from self.row.breaches(row, (*path, index), ABSENT if is_judged_whole else stored_row, by_row=by_row)
+            yield from self._size_breaches(row, stored_row, (*path, index))
+            # Equal ids that are stored already, as imports may have brought them, can stay.
+            if rank > 0 and stored_row is None:
                 yield Breach((*path, index, "id"), Phrase("{id!r} is also the id of another row", id=row["id"]))
         yield from self._share_breaches(value, changed, path)
 
-    def _row_breaches(self, row: JSONObject, was: JSONObject | None, path: Path) -> Iterator[Breach]:
-        most = self.row_bytes
-        if most is None or (size := bytes_of(row)) <= most:
+    def _size_breaches(self, row: JSONObject, stored_row: JSONObject | None, path: Path) -> Iterator[Breach]:
+        """Yield the breach of a row that has too many bytes, and more than the stored one."""
+        if self.row_bytes is None:
             return
-        if was is None or size > bytes_of(was):
-            yield Breach(
-                path, Phrase("has {size:,} bytes; at most {limit:,} are allowed", size=size, limit=most), is_limit=True
-            )
+        size = bytes_of(row)
+        if size <= self.row_bytes:
+            return
+        if stored_row is None or size > bytes_of(stored_row):
+            reason = Phrase("has {size:,} bytes; at most {limit:,} are allowed", size=size, limit=self.row_bytes)
+            yield Breach(path, reason, is_limit=True)
 
     def _share_breaches(
         self, rows: list[Any], changed: list[tuple[JSONObject, JSONObject]], path: Path
     ) -> Iterator[Breach]:
         """Yield the breach of shares that add up to more than the whole, if one was changed or added."""
         name = self.share
-        if not name or all(row.get(name) is None or row.get(name) == was.get(name) for row, was in changed):
+        if not name or not any(_has_new_share(row, stored_row, name) for row, stored_row in changed):
             return
-        shares: list[Any] = [row.get(name) for row in rows if type(row) is dict]
-        total = math.fsum(each for each in shares if type(each) in {int, float} and 0 <= each <= MAX_SHARES)
-        if total > MAX_SHARES + SHARES_TOLERANCE:
-            reason = Phrase(
-                "has shares that add up to {total:.10g} %; at most {limit} % are allowed", total=total, limit=MAX_SHARES
-            )
-            yield Breach(
-                path, reason, hint=self._shares_hint(rows, {id(row) for row, _ in changed}, total - MAX_SHARES)
-            )
+        shares: list[float] = []
+        for row in rows:
+            share: Any = row.get(name) if type(row) is dict else None
+            # One of another type or out of range has a fault of its own.
+            if type(share) in {int, float} and 0 <= share <= MAX_SHARES:
+                shares.append(share)
+        total = math.fsum(shares)
+        if total <= MAX_SHARES + SHARES_TOLERANCE:
+            return
+        reason = Phrase(
+            "has shares that add up to {total:.10g} %; at most {limit} % are allowed", total=total, limit=MAX_SHARES
+        )
+        changed_rows = {id(row) for row, _ in changed}
+        yield Breach(path, reason, hint=self._shares_hint(rows, changed_rows, total - MAX_SHARES))
 
     def _shares_hint(self, rows: list[Any], changed: Collection[int], excess: float) -> str:
         """
@@ -231,8 +259,12 @@ class ItemList(Items, frozen=True, kw_only=True):
         Args:
             changed: the identities of the rows that the edit changes or adds.
         """
-        others = [row for row in rows if type(row) is dict and row.get("id") and id(row) not in changed]
-        shares = [(row[self.share], row["id"]) for row in others if type(row.get(self.share)) in {int, float}]
+        shares = []
+        for row in rows:
+            if type(row) is not dict or not row.get("id") or id(row) in changed:
+                continue
+            if type(row.get(self.share)) in {int, float}:
+                shares.append((row[self.share], row["id"]))
         if not shares:
             return Phrase("Send shares that add up to at most {limit} %.", limit=MAX_SHARES)
         share, row_id = max(shares)
@@ -255,29 +287,42 @@ class ItemList(Items, frozen=True, kw_only=True):
         if all(row.get("id") for row in given):
             return list(given)
         taken = {row["id"] for row in given if row.get("id")}
-        former: dict[str, list[str]] = defaultdict(list)
+        stored_ids: set[str] = set()
+        unused_ids: dict[str, list[str]] = defaultdict(list)
         for row in stored:
             stored_id = row.get("id")
-            if stored_id and stored_id not in taken:
-                former[self.identity(row)].append(stored_id)
-        used: Collection[str] = {row["id"] for row in stored if row.get("id")}
+            if not stored_id:
+                continue
+            stored_ids.add(stored_id)
+            if stored_id not in taken:
+                unused_ids[self.identity(row)].append(stored_id)
         ranks: Counter[str] = Counter()
         rows = []
         for row in given:
-            if not row.get("id"):
-                identity = self.identity(row)
-                row_id = ""
-                if former.get(identity):
-                    row_id = former[identity].pop(0)
-                while not row_id or row_id in taken:
-                    row_id = derived_id(f"{self.name}\0{identity}", ranks[identity])
-                    ranks[identity] += 1
-                    if row_id in used or row_id in retired:
-                        row_id = ""
-                taken.add(row_id)
-                row = self.row.in_order({**row, "id": row_id})  # noqa: PLW2901 - the row with its id
-            rows.append(row)
+            if row.get("id"):
+                rows.append(row)
+                continue
+            identity = self.identity(row)
+            ids_of_equal_rows = unused_ids[identity]
+            row_id = ids_of_equal_rows.pop(0) if ids_of_equal_rows else ""
+            while not row_id or row_id in taken:
+                row_id = derived_id(f"{self.name}\0{identity}", ranks[identity])
+                ranks[identity] += 1
+                # People may have linked to the id of a stored or removed row: it never names another one.
+                if row_id in stored_ids or row_id in retired:
+                    row_id = ""
+            taken.add(row_id)
+            rows.append(self.row.in_order({**row, "id": row_id}))
         return rows
+
+
+def _without_null(members: JSONMapping) -> JSONObject:
+    return {name: member for name, member in members.items() if member is not None}
+
+
+def _has_new_share(row: JSONObject, stored_row: JSONObject, name: str) -> bool:
+    share = row.get(name)
+    return share is not None and share != stored_row.get(name)
 
 
 class Rows:
@@ -288,17 +333,18 @@ class Rows:
         self._places: list[tuple[str, int]] = []
         seen: Counter[str] = Counter()
         for row in rows:
-            each = str(row.get("id") or "") if type(row) is dict else ""
-            place = (each, seen[each])
-            seen[each] += 1
+            row_id = str(row.get("id") or "") if type(row) is dict else ""
+            if not row_id:
+                self._places.append(("", 0))
+                continue
+            place = (row_id, seen[row_id])
+            seen[row_id] += 1
             self._places.append(place)
-            if each:
-                self._by_place[place] = row
+            self._by_place[place] = row
 
     def place_of(self, index: int) -> tuple[str, int]:
         """Return the id of the row at *index*, and its rank among those of that id; of no id, 0."""
-        each, rank = self._places[index]
-        return (each, rank if each else 0)
+        return self._places[index]
 
     def at(self, each: str, rank: int) -> Any:
         """Return the row of an id and rank, or None."""

@@ -93,7 +93,11 @@ class Kind(Struct, frozen=True):
             stored: the value before; what is unchanged breaks no rule.
             by_row: a changed row is judged whole; otherwise by its changed members.
         """
-        return () if value is None or (stored is not ABSENT and value == stored) else self.own_breaches(value, path)
+        # A stored null is not ABSENT: a null that stays is unchanged, too.
+        is_unchanged = stored is not ABSENT and value == stored
+        if value is None or is_unchanged:
+            return ()
+        return self.own_breaches(value, path)
 
     def own_breaches(self, value: Any, path: Path) -> Iterable[Breach]:  # noqa: ARG002 - kinds with rules look at it
         """Return the rules that *value* breaks; of a wrong type it breaks none."""
@@ -109,9 +113,12 @@ class Kind(Struct, frozen=True):
 
     def bound(self, value: Any) -> int | float | None:
         """Return the number that ranges compare of *value*, in wire form; None where it is none."""
-        read = self.read(value, (), Validation(change=False))
-        found = read.toordinal() if isinstance(read, date) else read
-        return found if isinstance(found, int | float) else None
+        stored = self.read(value, (), Validation(change=False))
+        if isinstance(stored, date):
+            return stored.toordinal()
+        if isinstance(stored, int | float):
+            return stored
+        return None
 
     def holds_text(self) -> bool:
         """Return whether a value is text of any wording, or contains such text: an agent must not obey it."""
@@ -158,11 +165,14 @@ class Text(Kind, frozen=True):
             return ()
         bare = value.strip()
         most = len(value) if self.max is None else self.max
-        found = too_long(bare if self.strip else value, most, path)
+        breaches = too_long(bare if self.strip else value, most, path)
         fault = line_fault(value) if self.line else None
+        # Of a text that is too long, its length is the only fault that is reported.
         if not fault and 0 < len(bare) <= most:
             fault = self.form_fault(bare)
-        return (*found, Breach(path, fault)) if fault else found
+        if fault:
+            return (*breaches, Breach(path, fault))
+        return breaches
 
     def form_fault(self, text: str) -> str:  # noqa: ARG002 - texts of a form look at it
         """Return what is wrong with the form of *text*, which is not empty and not too long."""
@@ -198,7 +208,8 @@ class Slug(Kind, frozen=True):
         if validation.change:
             # An owner names what exists; an import gives the slug itself, which must be written as it is stored.
             value = unicodedata.normalize("NFC", value)
-        if value and (fault := slug_fault(value)):
+        fault = slug_fault(value) if value else None
+        if fault:
             validation.refuse(path, fault)
         return value or None
 
@@ -224,8 +235,11 @@ class ItemId(Kind, frozen=True):
     def own_breaches(self, value: Any, path: Path) -> Iterable[Breach]:
         if type(value) is not str:
             return ()
-        found, fault = too_long(value, self.max, path), line_fault(value)
-        return (*found, Breach(path, fault)) if fault else found
+        breaches = too_long(value, self.max, path)
+        fault = line_fault(value)
+        if fault:
+            return (*breaches, Breach(path, fault))
+        return breaches
 
     def wire(self, value: Any) -> Any:
         return value or None
@@ -260,6 +274,7 @@ class Integer(Kind, frozen=True):
         return {"type": "integer", "minimum": 0, **({"maximum": self.max} if view.change else {})}
 
     def read(self, value: Any, path: Path, validation: Validation) -> int | None:
+        # By its type and not isinstance: a bool is an int to Python, and no number to JSON.
         whole = number(value) if type(value) in {int, float} else None
         if type(whole) is int and 0 <= whole <= self.max:
             return whole
@@ -332,8 +347,12 @@ class Items(Kind, frozen=True):
         if type(value) is not list:
             validation.refuse(path, Phrase("must be a list, not {kind}", kind=kind_of(value)))
             return None
-        read = (self.of.read(entry, (*path, index), validation) for index, entry in enumerate(value))
-        return [entry for entry in read if entry is not None]
+        entries = []
+        for index, given_entry in enumerate(value):
+            entry = self.of.read(given_entry, (*path, index), validation)
+            if entry is not None:
+                entries.append(entry)
+        return entries
 
     def own_breaches(self, value: Any, path: Path) -> Iterator[Breach]:
         if type(value) is not list:
@@ -351,6 +370,7 @@ class Items(Kind, frozen=True):
 
     def too_many(self, value: list[Any], path: Path, stored: int = 0) -> Iterator[Breach]:
         """Yield the breach of a list that has too many entries, and more than are *stored*."""
+        # A list that was stored before the limit can be edited, as long as it does not grow.
         if self.max is not None and len(value) > max(self.max, stored):
             reason = Phrase("has {count:,} entries; at most {limit:,} are allowed", count=len(value), limit=self.max)
             yield Breach(path, reason, is_limit=True)
@@ -373,7 +393,9 @@ class Anything(Kind, frozen=True):
 
 def too_long(text: str, most: int | None, path: Path) -> tuple[Breach, ...]:
     """Return the breach of a text of more than *most* characters."""
-    return () if most is None or len(text) <= most else (Breach(path, length_fault(text, most), is_limit=True),)
+    if most is None or len(text) <= most:
+        return ()
+    return (Breach(path, length_fault(text, most), is_limit=True),)
 
 
 def length_fault(text: str, most: int) -> str:
@@ -409,24 +431,25 @@ class Parsed(Kind, frozen=True):
     format: str = ""
 
     def schema(self, view: View) -> JsonSchema:
-        return {"type": "string", **({"format": self.format} if self.format and view.described else {})}
+        schema: JsonSchema = {"type": "string"}
+        if self.format and view.described:
+            schema["format"] = self.format
+        return schema
 
     def read(self, value: Any, path: Path, validation: Validation) -> Any:
         if type(value) is not str:
             validation.refuse(path, Phrase("must be text, not {kind}", kind=kind_of(value)))
-        elif value:
+            return None
+        if not value:
+            return None
+        # A text that is longer than any value of this kind is not given to the parser.
+        if len(value) <= MAX_PARSED:
             try:
-                return self._parse_short(value)
+                return self.parse(value)
             except ValueError:
-                validation.refuse(
-                    path, Phrase("must be {rule}, not {value}", rule=Phrase(self.rule), value=shown(value))
-                )
+                pass
+        validation.refuse(path, Phrase("must be {rule}, not {value}", rule=Phrase(self.rule), value=shown(value)))
         return None
-
-    def _parse_short(self, text: str) -> Any:
-        if len(text) > MAX_PARSED:
-            raise ValueError
-        return self.parse(text)
 
     def wire(self, value: Any) -> Any:
         return None if value is None else self.write(value)
@@ -463,11 +486,12 @@ def month_and_year(day: date) -> str:
 
 def parse_month_and_year(text: str) -> date:
     """Parse ``March 2024`` as the first day of that month, or raise ValueError."""
-    month, _, year = text.strip().partition(" ") if len(text) <= MAX_PARSED else ("", "", "")
-    if month.capitalize() not in _MONTHS or not re.fullmatch(r"[12]\d{3}", year.strip()):
+    month, _, year = text.strip().partition(" ")
+    month = month.capitalize()
+    if len(text) > MAX_PARSED or month not in _MONTHS or not re.fullmatch(r"[12]\d{3}", year.strip()):
         message = "is not a month and year such as March 2024"
         raise ValueError(message)
-    return date(int(year), _MONTHS.index(month.capitalize()) + 1, 1)
+    return date(int(year), _MONTHS.index(month) + 1, 1)
 
 
 MONTH: Final = Parsed(marked("a month and year such as March 2024"), parse_month_and_year, month_and_year)
@@ -488,32 +512,36 @@ class Money(Kind, frozen=True):
     currency: str
 
     def schema(self, view: View) -> JsonSchema:
-        return {"type": "string", **({"maxLength": self.max} if view.change else {})}
+        schema: JsonSchema = {"type": "string"}
+        if view.change:
+            schema["maxLength"] = self.max
+        return schema
 
     def read(self, value: Any, path: Path, validation: Validation) -> int | None:
         if type(value) is not str:
             validation.refuse(path, Phrase("must be text, not {kind}", kind=kind_of(value)))
-        elif len(value) > self.max:
+            return None
+        if len(value) > self.max:
             validation.refuse(path, length_fault(value, self.max))
-        elif value:
-            try:
-                return parse_money(value, self.currency)
-            except ValueError:
-                sign = currency_sign(self.currency)
-                validation.refuse(
-                    path,
-                    Phrase(
-                        "must be an amount such as {sign}1.2M, of at most {sign}1000T, not {value}",
-                        sign=sign,
-                        value=shown(value),
-                    ),
-                )
-        return None
+            return None
+        if not value:
+            return None
+        try:
+            return parse_money(value, self.currency)
+        except ValueError:
+            reason = Phrase(
+                "must be an amount such as {sign}1.2M, of at most {sign}1000T, not {value}",
+                sign=currency_sign(self.currency),
+                value=shown(value),
+            )
+            validation.refuse(path, reason)
+            return None
 
     def wire(self, value: Any) -> Any:
         if value is None:
             return None
         short = format_money(value, self.currency)
+        # $1.2M is short for exactly 1,200,000.00, and would lose the rest of 1,234,567.89.
         if parse_money(short, self.currency) == value:
             return short
         return f"{currency_sign(self.currency)}{format_amount(value)}"
@@ -529,15 +557,18 @@ class Day(Text, frozen=True):
     """A day, or a moment of it, that is stored as it was given."""
 
     def schema(self, view: View) -> JsonSchema:
-        return {**super().schema(view), **({"format": "date"} if view.change else {})}
+        schema = super().schema(view)
+        if view.change:
+            schema["format"] = "date"
+        return schema
 
     def form_fault(self, text: str) -> str:
+        moment = f"{text}T00:00:00Z" if len(text) == len("2026-11-21") else text
         try:
-            parse_timestamp(text if len(text) != 10 else f"{text}T00:00:00Z")
+            parse_timestamp(moment)
+            is_real = is_plausible_year(text)
         except ValueError:
             is_real = False
-        else:
-            is_real = is_plausible_year(text)
         return "" if is_real else Phrase("must be {rule}, not {value}", rule=Phrase(DATE_RULE), value=shown(text))
 
 
@@ -558,9 +589,9 @@ class Profile(Text, frozen=True):
     """A profile on a network: a web address, or a name there, which has no spaces. An import only warns of spaces."""
 
     def own_breaches(self, value: Any, path: Path) -> Iterable[Breach]:
-        found = tuple(super().own_breaches(value, path))
-        if found or type(value) is not str or len(value.split()) <= 1:
-            return found
+        breaches = tuple(super().own_breaches(value, path))
+        if breaches or type(value) is not str or len(value.split()) <= 1:
+            return breaches
         return (Breach(path, self._fault(value.strip()), warns=True),)
 
     def form_fault(self, text: str) -> str:
@@ -584,11 +615,12 @@ class Amount(Kind, frozen=True):
     currency: str
 
     def schema(self, view: View) -> JsonSchema:
-        if view.change:
-            return {"type": "object", "properties": {"amount": {"type": "string"}, "currency": {"type": "string"}}}
-        amount = {"type": "string", **({"pattern": r"^\d+\.\d\d$"} if view.described else {})}
+        amount = {"type": "string"}
         schema: JsonSchema = {"type": "object", "properties": {"amount": amount, "currency": {"type": "string"}}}
-        return {**schema, "required": ["amount", "currency"]} if view.described else schema
+        if view.described and not view.change:
+            amount["pattern"] = r"^\d+\.\d\d$"
+            schema["required"] = ["amount", "currency"]
+        return schema
 
     def read(self, value: Any, path: Path, validation: Validation) -> int | None:
         if type(value) is not dict:
@@ -619,16 +651,23 @@ class Country(Kind, frozen=True):
     """A country by its two letters; an empty text is no value."""
 
     def schema(self, view: View) -> JsonSchema:
-        return {"type": "string", **({"pattern": "^[A-Z]{2}$"} if view.described and not view.change else {})}
+        schema: JsonSchema = {"type": "string"}
+        if view.described and not view.change:
+            schema["pattern"] = "^[A-Z]{2}$"  # a change may give small letters
+        return schema
 
     def read(self, value: Any, path: Path, validation: Validation) -> str | None:
         if type(value) is not str:
             validation.refuse(path, Phrase("must be text, not {kind}", kind=kind_of(value)))
-        elif value and value.upper() not in country_names():
+            return None
+        if not value:
+            return None
+        code = value.upper()
+        if code not in country_names():
             validation.refuse(
                 path, Phrase("must be a country by its two letters such as FR, not {value}", value=shown(value))
             )
-        return value.upper() or None if type(value) is str else None
+        return code
 
 
 @functools.cache
@@ -636,26 +675,30 @@ def country_names() -> JSONObject:
     """Return the English names of all countries by code, sorted by name."""
     import pycountry  # when a country is first read or shown: the package takes 50 ms to load
 
-    names = {each.alpha_2: getattr(each, "common_name", each.name) for each in pycountry.countries}
-    return dict(sorted(names.items(), key=lambda each: without_accents(each[1])))
+    # The standard's own names are official ones, such as "Bolivia, Plurinational State of".
+    names = {country.alpha_2: getattr(country, "common_name", country.name) for country in pycountry.countries}
+    return dict(sorted(names.items(), key=lambda code_and_name: without_accents(code_and_name[1])))
 
 
 def without_accents(name: str) -> str:
-    """Return *name* without accents, so that Åland Islands come before Albania."""
-    return "".join(each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each)).casefold()
+    """Return *name* without accents and case, so that Åland Islands come before Albania."""
+    characters = unicodedata.normalize("NFKD", name)
+    return "".join(character for character in characters if not unicodedata.combining(character)).casefold()
 
 
 def country_code(text: str) -> str:
     """Return the two letters of a country that is given by them or by one of its names; any other text as it is."""
     if not text.strip() or len(text) > MAX_COUNTRY_CHARACTERS:
         raise ValueError
-    wanted = text.strip().upper()
-    return wanted if wanted in country_names() else _codes().get(squeezed(text), text)
+    code = text.strip().upper()
+    if code in country_names():
+        return code
+    return _codes().get(squeezed(text), text)
 
 
 def squeezed(name: str) -> str:
     """Return *name* without case, accents, spaces and signs."""
-    return "".join(each for each in without_accents(name) if each.isalnum())
+    return "".join(character for character in without_accents(name) if character.isalnum())
 
 
 @functools.cache
@@ -663,8 +706,13 @@ def _codes() -> dict[str, str]:
     """Return the codes of countries by their English and usual names; those of the standard hold against others."""
     import pycountry
 
-    codes = {squeezed(alias): code for code, aliases in COUNTRIES.items() for alias in aliases.split()}
-    for each in pycountry.countries:
-        names = (each.alpha_3, each.name, getattr(each, "official_name", ""), country_names()[each.alpha_2])
-        codes |= {squeezed(name): each.alpha_2 for name in names if name}
+    codes: dict[str, str] = {}
+    for code, aliases in COUNTRIES.items():
+        for alias in aliases.split():
+            codes[squeezed(alias)] = code
+    for country in pycountry.countries:
+        official_name = getattr(country, "official_name", "")
+        for name in (country.alpha_3, country.name, official_name, country_names()[country.alpha_2]):
+            if name:
+                codes[squeezed(name)] = country.alpha_2
     return codes

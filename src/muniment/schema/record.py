@@ -15,6 +15,7 @@ from muniment.schema.kinds import ItemId, Items, JsonSchema, Kind, View
 from muniment.schema.validation import ABSENT, Breach, Path, Validation, kind_of, text_of
 
 _OF_ITS_NAME: Final = "*"
+"""The default of `Field.column`; a record replaces it, since a field alone does not know whether it is in a table."""
 MAX_DEPTH: Final = 8
 """Levels of an object with the objects and lists inside it: readers of exports refuse deeper ones."""
 
@@ -85,10 +86,19 @@ class Field(Struct, frozen=True):
 
     def schema(self, view: View) -> JsonSchema:
         schema = self.kind.schema(view)
-        if (self.clearable and not self.required) if view.change else self.null:
+        takes_null = self.null
+        if view.change:
+            takes_null = self.clearable and not self.required
+        if takes_null:
             schema = nullable(schema)
-        text = self.help if view.change or self.description is None else self.description
-        return {**schema, "description": text} if text and view.described else schema
+        if not view.described:
+            return schema
+        text = self.help
+        if self.description is not None and not view.change:
+            text = self.description
+        if text:
+            schema = {**schema, "description": text}
+        return schema
 
     def read(self, value: Any, path: Path, validation: Validation) -> Any:
         """Return the stored form of *value*, None where it is empty or cleared."""
@@ -101,8 +111,11 @@ class Field(Struct, frozen=True):
         if self.required and type(value) is str and not value.strip():
             validation.refuse(path, "must not be empty")
             return None
-        read = self.kind.read(value, path, validation)
-        return None if self.column and read == [] else read
+        stored = self.kind.read(value, path, validation)
+        # A column of a list has one form for "no entries". An additional member is kept as it was sent.
+        if stored == [] and self.column:
+            return None
+        return stored
 
     def shape_hint(self, path: Path) -> str:
         """Return how an object at *path* is sent; "" for other values."""
@@ -112,10 +125,13 @@ class Field(Struct, frozen=True):
         """Return an example of the value, None where there is none."""
         if self.example is not None:
             return self.example
-        inner = self.kind.of if isinstance(self.kind, Items) else self.kind
-        if self.null or not isinstance(inner, Record):
+        if self.null:
             return None
-        return [inner.sample()] if isinstance(self.kind, Items) else inner.sample()
+        if isinstance(self.kind, Record):
+            return self.kind.sample()
+        if isinstance(self.kind, Items) and isinstance(self.kind.of, Record):
+            return [self.kind.of.sample()]
+        return None
 
 
 class Record(Kind, frozen=True, dict=True):
@@ -145,12 +161,14 @@ class Record(Kind, frozen=True, dict=True):
     check: Callable[[JSONObject, Path, Validation], None] | None = None
 
     def __post_init__(self) -> None:
-        def resolved(field: Field) -> Field:
-            if field.column != _OF_ITS_NAME:
-                return field
-            return structs.replace(field, column=_snake(field.name) if self.table else "")
-
-        structs.force_setattr(self, "fields", tuple(map(resolved, self.fields)))
+        fields = []
+        for field in self.fields:
+            if field.column == _OF_ITS_NAME:
+                column = _snake(field.name) if self.table else ""
+                field = structs.replace(field, column=column)  # noqa: PLW2901 - the same field with its column
+            fields.append(field)
+        # A frozen struct allows no assignment, not even in its own __post_init__.
+        structs.force_setattr(self, "fields", tuple(fields))
 
     @cached_property
     def by_name(self) -> dict[str, Field]:
@@ -159,7 +177,11 @@ class Record(Kind, frozen=True, dict=True):
     @cached_property
     def by_column(self) -> dict[str, Field]:
         """The fields by column; of two that share one, the first."""
-        return {field.column: field for field in reversed(self.fields) if field.column}
+        by_column: dict[str, Field] = {}
+        for field in self.fields:
+            if field.column:
+                by_column.setdefault(field.column, field)
+        return by_column
 
     @cached_property
     def editable(self) -> dict[str, Field]:
@@ -188,27 +210,30 @@ class Record(Kind, frozen=True, dict=True):
 
     @cached_property
     def _published(self) -> tuple[tuple[str, str, Callable[[Any], Any], Any, bool], ...]:
+        """How each member is rendered: its name, its column, what writes it, its empty form, and whether it is null."""
+        # Decided once for each record: rendering a registry asks for every member of every row.
         published = []
         for field in self.fields:
             column = field.column if field.shown else ""
-            show = field.kind.wire if type(field.kind).show is Kind.show else field.kind.show
+            # The inherited `show` only calls `wire`, which is called directly instead.
+            is_shown_as_stored = type(field.kind).show is Kind.show
+            show = field.kind.wire if is_shown_as_stored else field.kind.show
             empty = field.kind.empty if field.is_promised else None
             published.append((field.name, column, show, empty, field.null))
         return tuple(published)
 
     @cached_property
-    def _column(self) -> dict[str, str]:
+    def _columns_of_import(self) -> dict[str, str]:
         """The columns of the fields that an import stores in one, by name."""
         return {field.name: field.column for field in self.imported.values() if field.column}
 
     @cached_property
-    def _empty(self) -> JSONObject:
-        """Return the content of these columns when there is no value."""
-        return {column: self.by_column[column].kind.empty for column in self._column.values()}
+    def _empty_columns(self) -> JSONObject:
+        """The content of these columns when there is no value."""
+        return {column: self.by_column[column].kind.empty for column in self._columns_of_import.values()}
 
     @cached_property
-    def _beside(self) -> frozenset[str]:
-        """The names of the fields that are not kept among the additional members."""
+    def _not_additional(self) -> frozenset[str]:
         return frozenset(field.name for field in self.fields if not field.is_additional)
 
     @cached_property
@@ -227,8 +252,11 @@ class Record(Kind, frozen=True, dict=True):
     @cached_property
     def csv(self) -> tuple[str, ...]:
         """The columns of CSV files: exports and lists."""
-        fields = sorted((field for field in self.fields if field.csv), key=lambda field: field.csv)
-        return tuple(column for field in fields for column in field.kind.csv_columns(field.name))
+        fields = [field for field in self.fields if field.csv]
+        columns: list[str] = []
+        for field in sorted(fields, key=lambda field: field.csv):
+            columns += field.kind.csv_columns(field.name)
+        return tuple(columns)
 
     def csv_columns(self, name: str) -> tuple[str, ...]:
         return tuple(f"{name}.{column}" for column in self.csv)
@@ -248,6 +276,7 @@ class Record(Kind, frozen=True, dict=True):
         if view.change and self.others == "refuse":
             schema["additionalProperties"] = False
         elif view.described and not view.change:
+            # Clients must not refuse members that a later version adds, nor those of an open object.
             schema["additionalProperties"] = True
         return schema
 
@@ -268,39 +297,48 @@ class Record(Kind, frozen=True, dict=True):
             validation.refuse(path, Phrase("must be an object, not {kind}", kind=kind_of(value)), self.shape_hint(path))
             return None
         partial = self.partial and validation.change
-        found = self._members(value, path, validation, partial=partial)
+        members = self._members(value, path, validation, partial=partial)
         others = self._others(value, path, validation)
         if self.check is not None:
-            self.check(found, path, validation)
-        if partial and self.whole:
-            found = {name: member or None for name, member in found.items()}
+            self.check(members, path, validation)
         if partial:
-            return {**found, **others}
+            if self.whole:  # its empty members are null
+                members = {name: member or None for name, member in members.items()}
+            return {**members, **others}
         if self.whole:
-            every = {field.name: found.get(field.name) or None for field in self.fields}
+            every = {field.name: members.get(field.name) or None for field in self.fields}
+            # The id of a row is no value: a row of an id alone is empty.
             has_value = any(every[field.name] for field in self.values)
             return every if has_value else None
-        found.update(others)
-        return found
+        members.update(others)
+        return members
 
     def _members(self, value: JSONObject, path: Path, validation: Validation, *, partial: bool) -> JSONObject:
-        found = {}
-        for name, field in (self.editable if validation.change else self.imported).items():
-            if name in value:
-                if not field.unless or not value.get(field.unless):
-                    read = field.read(value[name], (*path, name), validation)
-                    if read is not None or partial:
-                        found[name] = read
-            elif field.required and not partial:
-                validation.refuse((*path, name), "is missing", field.shape_hint((*path, name)))
-        return found
+        members = {}
+        fields = self.editable if validation.change else self.imported
+        for name, field in fields.items():
+            member_path = (*path, name)
+            if name not in value:
+                if field.required and not partial:
+                    validation.refuse(member_path, "is missing", field.shape_hint(member_path))
+                continue
+            if field.unless and value.get(field.unless):
+                continue
+            member = field.read(value[name], member_path, validation)
+            # In a partial change, None clears what is stored; otherwise an empty member is simply absent.
+            if member is not None or partial:
+                members[name] = member
+        return members
 
     def _others(self, value: JSONObject, path: Path, validation: Validation) -> JSONObject:
-        known: Mapping[str, Field] = self.editable if validation.change else self.by_name
+        known: Mapping[str, Field] = self.by_name
+        policy = self.others_on_import or self.others
+        if validation.change:
+            known = self.editable
+            policy = self.others
         if value.keys() <= known.keys():
             return {}
         unknown = sorted(value.keys() - known.keys())
-        policy = self.others if validation.change else self.others_on_import or self.others
         if policy == "refuse":
             rule: str = Phrase("is not one of {known}", known=", ".join(known))
             if validation.change and not path:
@@ -315,26 +353,27 @@ class Record(Kind, frozen=True, dict=True):
 
     def breaches(self, value: Any, path: Path, stored: Any = ABSENT, *, by_row: bool = False) -> list[Breach]:
         """Return the rules that the members break; unknown ones must not be nested too deeply."""
-        found: list[Breach] = []
+        breaches: list[Breach] = []
         if type(value) is not dict or value == stored:
-            return found
-        before = stored if type(stored) is dict else {}
+            return breaches
+        stored_members = stored if type(stored) is dict else {}
         for name, member in value.items():
             if member is None:
                 continue
             field = self.by_name.get(name)
             if field is not None:
-                found += field.kind.breaches(member, (*path, name), before.get(name, ABSENT), by_row=by_row)
-            elif (
-                type(member) in {dict, list}
-                and member != before.get(name)
-                and _is_deep(member, MAX_DEPTH - max(len(path), 1))
-            ):
+                stored_member = stored_members.get(name, ABSENT)
+                breaches += field.kind.breaches(member, (*path, name), stored_member, by_row=by_row)
+                continue
+            if type(member) not in {dict, list} or member == stored_members.get(name):
+                continue
+            # A change has a company's members at its top; the line of an export has them one level further in.
+            if _is_deep(member, MAX_DEPTH - max(len(path), 1)):
                 reason = Phrase("is nested too deeply; at most {limit} levels are allowed", limit=MAX_DEPTH)
-                found.append(Breach((*path, name), reason))
+                breaches.append(Breach((*path, name), reason))
         if self.limits_on_import == "warn":
-            found = [breach._replace(warns=breach.warns or breach.is_limit) for breach in found]
-        return found
+            breaches = [breach._replace(warns=breach.warns or breach.is_limit) for breach in breaches]
+        return breaches
 
     # ------------------------------------------------------------------ tables
 
@@ -344,14 +383,19 @@ class Record(Kind, frozen=True, dict=True):
 
         Of two fields that share a column, a document has one.
         """
-        columns = dict(self._empty)
+        columns = dict(self._empty_columns)
         for name, value in document.items():
-            if value is not None and (column := self._column.get(name)):
+            column = self._columns_of_import.get(name)
+            if column and value is not None:
                 columns[column] = value
         extra: JSONObject = {}
-        for name in sorted(document.keys() - self._beside):
+        for name in sorted(document.keys() - self._not_additional):
+            value = document[name]
+            # ``extra`` is JSON, so a declared day or amount is stored there in its wire form.
             field = self.by_name.get(name)
-            extra[name] = document[name] if field is None else field.kind.wire(document[name])
+            if field is not None:
+                value = field.kind.wire(value)
+            extra[name] = value
         columns["extra"] = extra
         return columns
 
@@ -402,19 +446,28 @@ class Record(Kind, frozen=True, dict=True):
         extra = row["extra"]
         if not extra:
             return members
-        return {**members, **{name: extra[name] for name in sorted(extra) if name not in self._retired}}
+        for name in sorted(extra):
+            if name not in self._retired:
+                members[name] = extra[name]
+        return members
 
     def sample(self) -> JSONObject:
-        found = {field.name: field.sample() for field in self.shown}
-        return {name: each for name, each in found.items() if each is not None or self.by_name[name].null}
+        sample: JSONObject = {}
+        for field in self.shown:
+            value = field.sample()
+            if value is not None or field.null:
+                sample[field.name] = value
+        return sample
 
     def shortest(self) -> JSONObject:
         """Return an example of a new object: its first member, and those that it must have."""
-        members = [field for field in self.editable.values() if not isinstance(field.kind, ItemId)]
-        chosen = [field for n, field in enumerate(members) if n == 0 or field.required]
         example: JSONObject = {}
-        for field in chosen:
-            example[field.name] = field.kind.shortest() if isinstance(field.kind, Record) else field.sample()
+        for field in self.editable.values():
+            if isinstance(field.kind, ItemId):
+                continue
+            is_first = not example
+            if is_first or field.required:
+                example[field.name] = field.kind.shortest() if isinstance(field.kind, Record) else field.sample()
         return example
 
     def shape_hint(self, path: Path) -> str:
@@ -429,6 +482,7 @@ class Record(Kind, frozen=True, dict=True):
 
 def _is_deep(value: Any, levels: int) -> bool:
     """Return whether *value* has more than *levels* levels of objects and lists."""
+    # Level by level instead of by recursion, so that a hostile depth costs no stack.
     level = [value]
     for _ in range(levels):
         members: list[Any] = []

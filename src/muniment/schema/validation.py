@@ -118,9 +118,9 @@ class Validation:
 
     def read(self, kind: "Kind", value: Any) -> Any:
         """Return what *kind* reads of *value*; it may be used only if there are no faults."""
-        found = self.parse(kind, value)
+        stored_form = self.parse(kind, value)
         self.judge_too(kind, value)
-        return found
+        return stored_form
 
     def parse(self, kind: "Kind", value: Any) -> Any:
         """Read *value* without judging it by the rules about values."""
@@ -172,7 +172,9 @@ def shown(value: object) -> str:
     """Show *value* in a message: a long text or number by its beginning, an object or list by its type."""
     if isinstance(value, str):
         return repr(_beginning(value))
-    return _beginning(repr(value).lower()) if isinstance(value, int | float) else kind_of(value)
+    if isinstance(value, int | float):
+        return _beginning(repr(value).lower())  # in lower case, as JSON writes true and false
+    return kind_of(value)
 
 
 def _beginning(text: str) -> str:

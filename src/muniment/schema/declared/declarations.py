@@ -95,20 +95,20 @@ class Declaration(Struct, frozen=True):
 
     def to_wire(self) -> JSONObject:
         """Return what was declared, without defaults."""
-        given = {name: value for name, value in structs.asdict(self).items() if name in {"of", "key", "label", "kind"}}
-        defaults = {each.name: each.default for each in structs.fields(self)}
-        further = {name: value for name, value in structs.asdict(self).items() if value != defaults[name]}
         wire: JSONObject = {}
-        for name, value in {**given, **further}.items():
-            wire[name] = list(value) if isinstance(value, tuple) else value
+        for member in structs.fields(self):
+            value = getattr(self, member.name)
+            # A required member has no default, which no value equals.
+            if value != member.default:
+                wire[member.name] = list(value) if isinstance(value, tuple) else value
         return wire
 
     def is_kept_by(self, other: "Declaration") -> bool:
         """Return whether every value of this declaration is one of *other*, as far as the declarations tell."""
-        same = ("kind", "check", "min", "max")
-        return all(getattr(self, name) == getattr(other, name) for name in same) and set(self.choices) <= set(
-            other.choices
-        )
+        for name in ("kind", "check", "min", "max"):
+            if getattr(self, name) != getattr(other, name):
+                return False
+        return set(self.choices) <= set(other.choices)
 
 
 class _Made(NamedTuple):
@@ -130,38 +130,42 @@ def read_declarations(given: Any, schema: Schema) -> tuple[Declaration, ...]:
     Raises:
         FieldsError: it has faults.
     """
-    found: list[Declaration] = []
-    faults: list[DeclarationFault] = []
     if not isinstance(given, list):
         raise FieldsError([DeclarationFault(0, "", marked('fields must be tables that begin with "[[fields]]"'))])
+    declarations: list[Declaration] = []
+    faults: list[DeclarationFault] = []
     for number, table in enumerate(given, 1):
-        own = list(_faults_of(table))
-        faults += [DeclarationFault(number, member, says, _label_of(table)) for member, says in own]
-        if not own:
-            found.append(_declaration(table))
-    if not faults:
-        for number, says in _clashes(found, schema):
+        faults_of_table = list(_faults_of(table))
+        for member, says in faults_of_table:
+            faults.append(DeclarationFault(number, member, says, _label_of(table)))
+        if not faults_of_table:
+            declarations.append(_declaration(table))
+    if not faults:  # the number of a declaration is that of its table only if each table made one
+        for number, says in _clashes(declarations, schema):
             # A clash with the number 0 is of all declarations together.
-            member, key = ("key", found[number - 1].key) if number else ("", "")
+            member, key = ("key", declarations[number - 1].key) if number else ("", "")
             faults.append(DeclarationFault(number, member, says, key))
     if faults:
         raise FieldsError(faults)
-    return tuple(found)
+    return tuple(declarations)
 
 
 def _label_of(table: Any) -> str:
-    named = table.get("key", table.get("preset")) if isinstance(table, Mapping) else None
-    return named[:60] if isinstance(named, str) else ""
+    """Return the key of a declaration as messages show it, which can be of any type and length."""
+    if not isinstance(table, Mapping):
+        return ""
+    key = table.get("key", table.get("preset"))
+    return key[:60] if isinstance(key, str) else ""
 
 
 def declare(schema: Schema, declarations: Iterable[Declaration], currency: str) -> Schema:
     """Return *schema* with the declared fields."""
-    made: dict[str, list[Field]] = {place: [] for place in _PLACES}
-    for each in declarations:
-        made[each.of].append(field_of(each, currency))
-    if not any(made.values()):
+    fields: dict[str, list[Field]] = {place: [] for place in _PLACES}
+    for declaration in declarations:
+        fields[declaration.of].append(field_of(declaration, currency))
+    if not any(fields.values()):
         return schema
-    return schema.declare(company=tuple(made["company"]), person=tuple(made["person"]))
+    return schema.declare(company=tuple(fields["company"]), person=tuple(fields["person"]))
 
 
 def field_of(declared: Declaration, currency: str) -> Field:
@@ -183,9 +187,11 @@ def field_of(declared: Declaration, currency: str) -> Field:
 
 def parameters_of(declared: Declaration) -> tuple[str, ...]:
     """Return the names of the parameters that filter lists by a declared field."""
-    made = KINDS[declared.kind](declared, "USD")
-    bounds = (made.range.low, made.range.high) if made.range else ()
-    return (*(each.name or declared.key for each in made.filters), *bounds)
+    made = KINDS[declared.kind](declared, "USD")  # of any currency, since no parameter is named after it
+    names = [filter_.name or declared.key for filter_ in made.filters]
+    if made.range:
+        names += (made.range.low, made.range.high)
+    return tuple(names)
 
 
 def sample_of(declared: Declaration, currency: str) -> Any:
@@ -211,9 +217,8 @@ def _any_of(declared: Declaration, example: str, *, counted: bool = True) -> tup
 
 
 def _presence(declared: Declaration) -> Filter:
-    return Filter(
-        f"{declared.label}: whether there is a value.", f"has{declared.key[0].upper()}{declared.key[1:]}", presence=True
-    )
+    name = f"has{declared.key[0].upper()}{declared.key[1:]}"  # hasTokenContract
+    return Filter(f"{declared.label}: whether there is a value.", name, presence=True)
 
 
 def _bounds(declared: Declaration, least: str, most: str) -> Range:
@@ -283,8 +288,14 @@ KINDS: Final[dict[str, Callable[[Declaration, str], _Made]]] = {
 
 
 def _with_preset(table: Mapping[str, Any]) -> dict[str, Any]:
-    preset = PRESETS.get(table["preset"], {}) if isinstance(table.get("preset"), str) else {}
-    return {"of": "company", **preset, **{name: value for name, value in table.items() if name != "preset"}}
+    """Return what a table declares; what it says itself replaces what its preset says."""
+    given: dict[str, Any] = {"of": "company"}
+    preset = table.get("preset")
+    if isinstance(preset, str):
+        given |= PRESETS.get(preset, {})
+    given |= table
+    given.pop("preset", None)
+    return given
 
 
 def _declaration(table: Mapping[str, Any]) -> Declaration:
@@ -300,22 +311,20 @@ def _faults_of(table: Any) -> Iterable[_Fault]:
     if not isinstance(table, Mapping):
         yield "", Phrase("must be a table, not {value}", value=shown(table))
         return
-    names = [each.name for each in structs.fields(Declaration)]
+    names = [member.name for member in structs.fields(Declaration)]
     for name in sorted(table.keys() - {*names, "preset"}):
         yield "", Phrase("{name} is not one of preset, {names}", name=name, names=", ".join(names))
-    if "preset" in table and (not isinstance(table["preset"], str) or table["preset"] not in PRESETS):
-        yield (
-            "preset",
-            Phrase(
-                "preset must be one of {presets}, not {value}", presets=", ".join(PRESETS), value=shown(table["preset"])
-            ),
-        )
-        return
+    preset = table.get("preset", "")
+    if "preset" in table and (not isinstance(preset, str) or preset not in PRESETS):
+        presets = ", ".join(PRESETS)
+        yield "preset", Phrase("preset must be one of {presets}, not {value}", presets=presets, value=shown(preset))
+        return  # what the preset would have declared cannot be judged
     given = _with_preset(table)
     if given["of"] not in _PLACES:
         yield "of", Phrase("of must be company or person, not {value}", value=shown(given["of"]))
     for name, most in (("key", 40), ("label", 60), ("kind", 20), ("help", 200), ("check", 20)):
-        yield from ((name, says) for says in _text_faults(given, name, most))
+        for fault in _text_faults(given, name, most):
+            yield name, fault
     for name in ("in_lists", "retired"):
         if not isinstance(given.get(name, False), bool):
             yield name, Phrase("{name} must be true or false, not {value}", name=name, value=shown(given[name]))
@@ -349,16 +358,12 @@ def _kind_faults(given: Mapping[str, Any]) -> Iterable[_Fault]:
         if name in given and kind in KINDS and kind not in kinds:
             yield name, Phrase("{name} is only for the kind {kinds}", name=name, kinds=" or ".join(kinds))
     if kind == "choice":
-        yield from (("choices", says) for says in _choice_faults(given.get("choices")))
-    if kind == "identifier" and isinstance(given.get("check", ""), str) and given.get("check", "") not in CHECKS:
-        yield (
-            "check",
-            Phrase(
-                "check must be one of {checks}, not {value}",
-                checks=", ".join(filter(None, CHECKS)),
-                value=shown(given["check"]),
-            ),
-        )
+        for fault in _choice_faults(given.get("choices")):
+            yield "choices", fault
+    check = given.get("check", "")
+    if kind == "identifier" and isinstance(check, str) and check not in CHECKS:
+        checks = ", ".join(filter(None, CHECKS))  # "" is that of an identifier without a check
+        yield "check", Phrase("check must be one of {checks}, not {value}", checks=checks, value=shown(check))
     yield from _bound_faults(given)
 
 
@@ -372,15 +377,13 @@ def _bound_faults(given: Mapping[str, Any]) -> Iterable[_Fault]:
         yield "min", Phrase("min is greater than max")
     elif kind == "text" and bounds:
         most = next(iter(bounds.values()))
-        if not (isinstance(most, int) and 1 <= most <= MAX_CHARACTERS):
-            yield (
-                "max",
-                Phrase(
-                    "max of a text must be a whole number from 1 to {limit:,}, not {value}",
-                    limit=MAX_CHARACTERS,
-                    value=shown(most),
-                ),
+        if not isinstance(most, int) or not 1 <= most <= MAX_CHARACTERS:
+            says = Phrase(
+                "max of a text must be a whole number from 1 to {limit:,}, not {value}",
+                limit=MAX_CHARACTERS,
+                value=shown(most),
             )
+            yield "max", says
 
 
 def _is_number(value: Any) -> bool:
@@ -390,65 +393,65 @@ def _is_number(value: Any) -> bool:
 def _choice_faults(choices: Any) -> Iterable[str]:
     if not isinstance(choices, list) or not 1 <= len(choices) <= MAX_CHOICES:
         yield Phrase("choices must be a list of 1 to {limit} texts", limit=MAX_CHOICES)
-    elif any(not isinstance(each, str) or not each.strip() or len(each) > 100 or line_fault(each) for each in choices):
+    elif not all(map(_is_choice, choices)):
         yield Phrase("choices must be texts of one line and at most 100 characters")
-    elif len({each.casefold() for each in choices}) < len(choices):
+    elif len({choice.casefold() for choice in choices}) < len(choices):
         yield Phrase("choices has a text twice")
 
 
-def _clashes(found: Sequence[Declaration], schema: Schema) -> Iterable[tuple[int, str]]:
+def _is_choice(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= 100 and not line_fault(value)
+
+
+def _clashes(declarations: Sequence[Declaration], schema: Schema) -> Iterable[tuple[int, str]]:
     """Yield the names that two fields would have, and those that are taken, by the number of the declaration, or 0."""
     taken = {name.casefold() for name in _RESERVED | _names_of(schema)}
-    kinds: dict[str, Declaration] = {}
+    by_key: dict[str, Declaration] = {}
     for place in _PLACES:
-        own = [(number, each) for number, each in enumerate(found, 1) if each.of == place]
-        if len(own) > MAX_FIELDS:
-            yield (
-                0,
-                Phrase(
-                    "there are {count} fields of a {place}; at most {limit} are allowed",
-                    count=len(own),
-                    place=Phrase(place),
-                    limit=MAX_FIELDS,
-                ),
+        of_place = [(number, each) for number, each in enumerate(declarations, 1) if each.of == place]
+        if len(of_place) > MAX_FIELDS:
+            says = Phrase(
+                "there are {count} fields of a {place}; at most {limit} are allowed",
+                count=len(of_place),
+                place=Phrase(place),
+                limit=MAX_FIELDS,
             )
+            yield 0, says
         seen: set[str] = set()
-        for number, each in own:
-            names = {each.key, *parameters_of(each)}
+        for number, declaration in of_place:
+            key = declaration.key
+            names = {key, *parameters_of(declaration)}
             for name in sorted(names):
                 if name.casefold() in taken:
-                    said = Phrase(
+                    says = Phrase(
                         "{key}: the name {name} is taken by a built-in field or parameter; choose another key",
-                        key=each.key,
+                        key=key,
                         name=name,
                     )
-                    yield number, said
+                    yield number, says
                 elif name.casefold() in seen:
-                    yield (
-                        number,
-                        Phrase(
-                            "{key}: a field of a {place} with the name {name} is declared already",
-                            key=each.key,
-                            place=Phrase(place),
-                            name=name,
-                        ),
+                    says = Phrase(
+                        "{key}: a field of a {place} with the name {name} is declared already",
+                        key=key,
+                        place=Phrase(place),
+                        name=name,
                     )
+                    yield number, says
             seen |= {name.casefold() for name in names}
-            former = kinds.setdefault(each.key, each)
-            if (former.kind, former.choices, former.check) != (each.kind, each.choices, each.check):
-                yield (
-                    number,
-                    Phrase(
-                        "{key}: the fields of this name of companies and people must be of the same kind", key=each.key
-                    ),
+            other = by_key.setdefault(key, declaration)
+            if (other.kind, other.choices, other.check) != (declaration.kind, declaration.choices, declaration.check):
+                says = Phrase(
+                    "{key}: the fields of this name of companies and people must be of the same kind", key=key
                 )
+                yield number, says
 
 
 def _names_of(schema: Schema) -> set[str]:
-    records = (schema.company, schema.bundle, schema.person, schema.framework, DISTRIBUTION)
-    listings = schema.listings.values()
-    return {
-        *(name for record in records for name in record.by_name),
-        *(field.order for record in records for field in record.fields if field.order),
-        *(name for listing in listings for name in listing.criteria),
-    }
+    """Return the names of all built-in members, orders and parameters."""
+    names: set[str] = set()
+    for record in (schema.company, schema.bundle, schema.person, schema.framework, DISTRIBUTION):
+        names.update(record.by_name)
+        names.update(field.order for field in record.fields if field.order)
+    for listing in schema.listings.values():
+        names.update(listing.criteria)
+    return names
