@@ -14,6 +14,8 @@ from muniment import __version__
 from muniment.cli import main as command
 from muniment.config import SETTINGS
 from muniment.kernel import problems
+from muniment.schema.declared import declarations
+from muniment.web.views.operate import fields
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -174,3 +176,9 @@ def test_every_test_that_the_documents_name_exists():
     defined = {name for file in files for name in re.findall(r"^ *def (test_\w+)", file.read_text(), re.MULTILINE)}
     assert named
     assert named - defined == set()
+
+
+def test_every_kind_of_declared_field_has_its_name_in_the_console_and_its_line_in_the_docs():
+    assert set(declarations.KINDS) == set(fields.KINDS)
+    text = (ROOT / "docs" / "FIELDS.md").read_text()
+    assert [kind for kind in declarations.KINDS if f"`{kind}`" not in text] == []

@@ -100,7 +100,7 @@ def test_a_damaged_copy_is_found_and_built_again_while_it_is_served(postgres, tm
             )
             for n in range(first, first + 8)
         ]
-        postgres_feed.write(source, entries)
+        postgres_feed.apply(source, entries)
     config = Config({"MUNIMENT_DATABASE_URL": url, "MUNIMENT_SECRET_KEY": "x" * 50}, data=tmp_path)
     replica = Replica(url, config.published_file)
     replica.catch_up()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -196,3 +197,10 @@ def check_types(schema: Any) -> None:
         assert not is_mixed, schema
     for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
         check_types(inner)
+
+
+def tools_of_the_docs() -> set[str]:
+    """Return the names in the first columns of the tables of docs/TOOLS.md."""
+    rows = (Path(__file__).parents[2] / "docs" / "TOOLS.md").read_text().splitlines()
+    columns = [row.split("|")[1] for row in rows if row.startswith("| `")]
+    return set(re.findall(r"`(\w+)`", " ".join(columns)))

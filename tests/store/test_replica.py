@@ -38,7 +38,7 @@ class Feed:
         with self.connection.transaction():
             changes = [("company", key, None) for key in unlist] + [(d.kind, d.key, d) for d in documents]
             first = postgres_feed.reserve(self.connection, len(changes))
-            postgres_feed.write(
+            postgres_feed.apply(
                 self.connection,
                 [
                     PublishedEntry(
@@ -118,7 +118,7 @@ def test_an_erased_person_leaves_the_feed_the_index_and_the_file_of_a_node(sourc
             PublishedEntry(sequence=number, kind="person", key=key, change="unlisted", at=AT)
             for number, key in ((sequence, "person-1"), (sequence + 1, "erased:1"))
         ]
-        postgres_feed.write(source.connection, entries)
+        postgres_feed.apply(source.connection, entries)
         source.connection.execute("UPDATE published_change SET key = 'erased:1' WHERE kind = 'person' AND sequence < 6")
     follower.catch_up()
     reader.refresh()
@@ -130,7 +130,7 @@ def test_an_erased_person_leaves_the_feed_the_index_and_the_file_of_a_node(sourc
     with source.connection.transaction():
         number = postgres_feed.reserve(source.connection, 1)
         entry = PublishedEntry(sequence=number, kind="person", key="erased:1", change="unlisted", at=AT)
-        postgres_feed.write(source.connection, [entry])
+        postgres_feed.apply(source.connection, [entry])
     follower.catch_up()
     reader.refresh()
     assert {row.key for row in reader.changes(0, 100).rows if row.kind == "person"} == {"erased:1"}

@@ -41,7 +41,7 @@ def source(postgres):
             PublishedEntry(sequence=number, kind="company", key=each.key, change="published", at=AT, document=each)
             for number, each in enumerate(documents, first)
         ]
-        postgres_feed.write(connection, entries)
+        postgres_feed.apply(connection, entries)
     return url
 
 
@@ -147,7 +147,7 @@ def test_a_document_that_is_damaged_in_the_database_too_stops_no_replication(sou
             entry = PublishedEntry(
                 sequence=number, kind="company", key=added.key, change="published", at=AT, document=added
             )
-            postgres_feed.write(database, [entry])
+            postgres_feed.apply(database, [entry])
     for key in ("company-7", "company-8"):
         with pytest.raises(faults.DamagedDocument):
             reader.document("company", key)

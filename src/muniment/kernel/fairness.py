@@ -281,7 +281,7 @@ class Fairness:
         self.assets = Limiter(rate * ASSETS_OF_A_PAGE, burst * ASSETS_OF_A_PAGE)
         """Static files by address: browsers request several with a page, and keep them."""
         self.probes = Limiter(PROBES_A_MINUTE if rate else 0, BURST_OF_PROBES)
-        """Health checks by address: they are not free, and must not use up the requests of the same address."""
+        """Health checks by address: they must not use up the requests of the same address."""
         self.unauthenticated = Limiter(rate, burst)
         """Requests to the owner tool server without a valid credential, by client address."""
         self.credentials = Limiter(rate, burst)

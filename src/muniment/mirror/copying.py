@@ -356,7 +356,7 @@ class Mirror(Following):
 
     def apply(self, place: Place, page: Page, schema: Schema) -> None:
         """Write a page of changes, in one transaction."""
-        has_erasure = any(entry.id.startswith(erasure.ERASED) for entry in page.data)
+        has_erasure = any(entry.id.startswith(erasure.ERASED_KEY_PREFIX) for entry in page.data)
         with self._opened() as file:
             if has_erasure:
                 self._require_recent(page)
@@ -382,7 +382,10 @@ class Mirror(Following):
     def _require_recent(self, page: Page) -> None:
         """Raise BehindTooFar if the feed may have named a person for 30 days who was erased, and no longer does."""
         for entry in page.data:
-            if entry.id.startswith(erasure.ERASED) and parse_timestamp(entry.at) < datetime.now(UTC) - LONGEST_AWAY:
+            if (
+                entry.id.startswith(erasure.ERASED_KEY_PREFIX)
+                and parse_timestamp(entry.at) < datetime.now(UTC) - LONGEST_AWAY
+            ):
                 raise BehindTooFar(f"{self._origin.address} has erased someone more than a month ago")
 
     def _erased_before(self, file: sqlite3.Connection, place: Place) -> list[tuple[int, str]]:
@@ -394,7 +397,9 @@ class Mirror(Following):
             page = self._page(Place("", after, None), limit=CHANGES_AT_ONCE, has_documents=False)
             if page is None or not page.data or page.next_after <= after:
                 raise BehindTooFar(f"the changes of {self._origin.address} no longer go back to {after}")
-            erased += [(entry.sequence, entry.id) for entry in page.data if entry.id.startswith(erasure.ERASED)]
+            erased += [
+                (entry.sequence, entry.id) for entry in page.data if entry.id.startswith(erasure.ERASED_KEY_PREFIX)
+            ]
             after = page.next_after
         return [(sequence, key) for sequence, key in erased if sequence <= place.after]
 

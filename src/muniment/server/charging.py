@@ -1,7 +1,15 @@
 """
 Charging: what a request counts against, what is free, and what a refused client is sent.
 
-The application and the fast path both ask here, so that they cannot decide differently.
+The application and the fast path both ask here, so that they cannot decide differently. A request counts against the
+requests of its address, or against the static files of its address. These are free:
+
+- a 304 of the API from memory to a request that names versions (``If-None-Match`` without ``*``);
+- a page that is kept and has not changed: it is charged before that is known, and then given back;
+- server cards, and OPTIONS of the tool servers.
+
+Others have a limit of their own: health checks (``Fairness.probes``; none on the admin listener), and calls of the tool
+servers, which count by address, or by account on the owner's server (``mcp/protocol/http.py``).
 """
 
 import base64
@@ -92,7 +100,7 @@ def is_free(if_none_match: bytes) -> bool:
     return if_none_match.strip() not in {b"", b"*"}
 
 
-def names_versions(headers: Sequence[Header]) -> bool:
+def may_be_free(headers: Sequence[Header]) -> bool:
     """Return whether the request is free if it is answered by a 304."""
     return is_free(last_value(headers, b"if-none-match") or b"")
 

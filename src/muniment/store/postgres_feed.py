@@ -129,7 +129,13 @@ def reserve(connection: Connection, count: int) -> int:
 
 
 def lock(connection: Connection) -> str:
-    """Lock the edition until the transaction ends and return the time of the last change."""
+    """
+    Lock the edition until the transaction ends and return the time of the last change.
+
+    It needs READ COMMITTED, PostgreSQL's default: what is read after it then includes all that the publisher before
+    has committed. Under REPEATABLE READ it would fail instead.
+    """
+    # The value stays: the update is there for the lock on its row.
     row = connection.execute("UPDATE published_edition SET value = value RETURNING at").fetchone()
     assert row is not None  # noqa: S101 - created with the tables
     return str(row[0])
@@ -149,7 +155,7 @@ def mark_epoch(connection: Connection, mark: str) -> None:
         connection.execute("UPDATE published_edition SET epoch = epoch || '-' || %s", (mark,))
 
 
-def write(connection: Connection, entries: Iterable[PublishedEntry]) -> None:
+def apply(connection: Connection, entries: Iterable[PublishedEntry]) -> None:
     last, at = 0, ""
     log = public_log.Log(connection)
     with connection.cursor() as cursor:

@@ -38,7 +38,7 @@ from muniment.kernel.wire import timestamp
 from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_of
 from muniment.outbound.fetching import Connection, post
-from muniment.store.database.erasure import ERASED
+from muniment.store.database.erasure import ERASED_KEY_PREFIX
 from muniment.webhooks import events
 from muniment.webhooks.events import JOB
 from muniment.webhooks.models import Delivery, Endpoint, Event, Place
@@ -91,7 +91,7 @@ def sort_events() -> int:
         entries = _entries_after(place.sequence, head[0])
         recorded = list(Event.objects.select_for_update().order_by("id")[:BATCH])
         # Skip entries about erased people: they only make followers copy other entries again.
-        public = [_published(entry, place.feed_id) for entry in entries if not entry.key.startswith(ERASED)]
+        public = [_published(entry, place.feed_id) for entry in entries if not entry.key.startswith(ERASED_KEY_PREFIX)]
         happenings = [*public, *map(_recorded, recorded)]
         if happenings and endpoints:
             _make_deliveries(endpoints, happenings)

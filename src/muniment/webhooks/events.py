@@ -147,13 +147,13 @@ def forget(subject: str) -> None:
 
 
 KEPT: Final = timedelta(days=7)
-"""For how long deliveries are kept after they were made."""
+"""For how long deliveries are kept after they arrived."""
 FAILED_KEPT: Final = timedelta(days=30)
 """For how long those are kept that were given up, so that they can be sent again."""
 
 
 def prune() -> dict[str, int]:
-    """Delete old deliveries: those made a week ago, and those given up or waiting at an ended endpoint for a month."""
+    """Delete deliveries that arrived a week ago, and those given up, or waiting at an ended endpoint, for a month."""
     moment = now()
     made, _ = Delivery.objects.filter(state=Delivery.State.DELIVERED, finished_at__lt=moment - KEPT).delete()
     old = Delivery.objects.exclude(state=Delivery.State.DELIVERED).filter(created_at__lt=moment - FAILED_KEPT)

@@ -9,7 +9,7 @@ import pytest
 from make import published as make
 from muniment.mcp.tools import answers
 from muniment.registry_toml.queries import SHIPPED
-from services.mcp import BASE, check_types, fictional_registry, legacy, modern, public_server
+from services.mcp import BASE, check_types, fictional_registry, legacy, modern, public_server, tools_of_the_docs
 
 NAMES = [
     "search",
@@ -63,8 +63,9 @@ def listed(server):
 
 
 @pytest.mark.requirement("tools.public-names", "mcp.public")
-def test_the_public_server_offers_exactly_the_fifteen_tools(listed):
+def test_the_public_server_offers_exactly_these_tools(listed):
     assert [tool["name"] for tool in listed.result["tools"]] == NAMES
+    assert set(NAMES) <= tools_of_the_docs()
 
 
 @pytest.mark.requirement("mcp.tool-descriptions")

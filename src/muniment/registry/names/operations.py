@@ -22,7 +22,7 @@ from muniment.registry.company.listings import publish_company
 from muniment.registry.models import Company, UnlistedBy
 from muniment.registry.names import former
 from muniment.registry.people import suppression
-from muniment.registry.people.erasing import ERASED, write_suppressions
+from muniment.registry.people.erasing import ERASURE_JOB, write_suppressions
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.registry.publishing.redaction import overwrite_deleted, purge_search_index, retire_exports
 from muniment.registry.publishing.rendering import public_former_names
@@ -78,7 +78,7 @@ def remove_former_name(actor: Actor, slug: str, name: str) -> list[str]:
         record(Event.FORMER_NAME_REMOVED, actor=actor, subject=f"companies/{slug}")
         retire_exports()
         purge_search_index()
-        enqueue(ERASED)
+        enqueue(ERASURE_JOB)
     return write_suppressions()
 
 

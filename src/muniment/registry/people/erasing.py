@@ -63,7 +63,7 @@ from muniment.registry.publishing.redaction import (
 )
 from muniment.scrub import instance as scrub
 
-ERASED: Final = "registry.person_erased"
+ERASURE_JOB: Final = "registry.person_erased"
 """The job that leaves nothing deleted in the files of the database."""
 _PICTURE: Final = re.compile(r"/pictures/([0-9a-f]{32})-")
 log = logging.getLogger(__name__)
@@ -297,7 +297,7 @@ def erase_person(actor: Actor, slug: str, *, dry_run: bool = False) -> Erasure:
             )
         name = person.name
         companies = _erase(actor, person)
-        enqueue(ERASED)
+        enqueue(ERASURE_JOB)
     # After the commit: the search reads every text, and writers need not wait for it.
     return Erasure(companies, find_mentions(name, slug), account, write_suppressions())
 
@@ -329,6 +329,8 @@ def _erase(actor: Actor, person: Person, *, has_own_name: bool = True) -> list[s
     record(Event.PERSON_ERASED, actor=actor, detail=detail)
     person.listed = False
     person.save(update_fields=["listed"])
+    # In this order: the document has to be gone before the feed forgets the slug, because the entry that says so is
+    # redacted with the others; and the row has to exist until then, because publishing reads it.
     publish(AffectedRows().company(*(company.pk for company in named)).person(person.pk))
     for each in person.merged.all():
         redact_feed("person", each.slug)
@@ -422,7 +424,7 @@ def write_suppressions() -> list[str]:
     return failed
 
 
-handlers.register(handlers.Handler(kind=ERASED, work=lambda _: compact_database(), lease_s=600))
+handlers.register(handlers.Handler(kind=ERASURE_JOB, work=lambda _: compact_database(), lease_s=600))
 handlers.register(
     handlers.Handler(kind="registry.tombstones_due", work=lambda _: replace_due_tombstones()), every_s=3_600
 )

@@ -1,8 +1,9 @@
 """
 Publish changes as documents, in the transaction that makes them.
 
-So that no reader misses a change, the order is fixed: finish all writes to the source rows; reserve sequence numbers,
-which locks the edition; only then read and render; write the documents; commit. A row's publication number is the
+So that no reader misses a change, the order is fixed: finish all writes to the source rows; lock the edition; only then
+read what publishers before have committed; reserve a sequence number for each change; render; write the documents;
+commit. A row's publication number is the
 sequence of its first publication, so the order is total and stable.
 
 Source: decisions, section 2, only reviewed; createdAt, order.
@@ -337,11 +338,10 @@ def publish(affected: AffectedRows) -> int | None:
     at = _moment_after(last)
     if at == last:  # the clock was set back, or the last change was in this second
         _stamp(moves, at)
-    write = store.apply if connection.vendor == "sqlite" else store.write
     edition = first + len(moves) - 1
     with connection.wrap_database_errors:
         stamp = _next_stamp(at)
-        write(raw, _entries(moves, first, at, stamp, affected.loaded))
+        store.apply(raw, _entries(moves, first, at, stamp, affected.loaded))
         put_stamp(raw, edition, stamp)
     announced = [(move.kind, move.slug, move.change, sequence) for sequence, move in enumerate(moves, first)]
     announce_to_plugins(announced)
@@ -352,12 +352,11 @@ def publish(affected: AffectedRows) -> int | None:
 def record_unlisted(kind: str, key: str) -> int:
     """Record in the change feed that *key* is unlisted, although no document has it; return the edition."""
     store, raw = _feed()
-    write = store.apply if connection.vendor == "sqlite" else store.write
     with connection.wrap_database_errors:
         at = _moment_after(store.lock(raw))
         edition: int = store.reserve(raw, 1)
         entry = PublishedEntry(sequence=edition, kind=kind, key=key, change="unlisted", at=at)
-        write(raw, [entry])
+        store.apply(raw, [entry])
         put_stamp(raw, edition, _next_stamp(at))
     announce_to_plugins([(kind, key, "unlisted", edition)])
     transaction.on_commit(lambda: published.send(None, edition=edition))

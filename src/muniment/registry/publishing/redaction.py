@@ -15,7 +15,7 @@ from muniment.kernel.ids import new_id, now
 from muniment.registry.fields import rows
 from muniment.registry.models import FeedTombstone
 from muniment.registry.publishing.publisher import forget_in_log, record_unlisted
-from muniment.store.database.erasure import ERASED, PURGE_INDEX, compact
+from muniment.store.database.erasure import ERASED_KEY_PREFIX, PURGE_INDEX, compact
 from muniment.store.sqlite.base import write_lock_of
 from muniment.webhooks import events
 
@@ -48,7 +48,7 @@ def redact_feed(kind: str, slug: str, *, is_followed: bool = True) -> None:
     Args:
         is_followed: keep the last entry for 30 days; otherwise followers start over anyway.
     """
-    replacement, since = f"{ERASED}{new_id()}", now() - KEPT_FOR
+    replacement, since = f"{ERASED_KEY_PREFIX}{new_id()}", now() - KEPT_FOR
     entries = rows(
         "SELECT sequence, change, at FROM published_change WHERE kind = %s AND key = %s ORDER BY sequence", [kind, slug]
     )
@@ -72,7 +72,7 @@ def redact_feed(kind: str, slug: str, *, is_followed: bool = True) -> None:
 
 def retire_exports() -> None:
     """Let no export file from before this transaction be served again; the next one is made at once."""
-    record_unlisted("person", f"{ERASED}{new_id()}")
+    record_unlisted("person", f"{ERASED_KEY_PREFIX}{new_id()}")
 
 
 def replace_due_tombstones(*, at: datetime | None = None) -> int:

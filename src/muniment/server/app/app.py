@@ -28,7 +28,7 @@ from muniment.server.charging import (
     WITH_BODY,
     Charging,
     last_value,
-    names_versions,
+    may_be_free,
     problem_response,
     refusal_response,
 )
@@ -263,7 +263,7 @@ class App:
         self, surface: str, method: str, target: bytes, headers: Sequence[Header], client: str
     ) -> Ready | None:
         """Return the 304 from memory to a request of the API, which is free; None if the request is to be charged."""
-        if surface != "api" or method != "GET" or not names_versions(headers):
+        if surface != "api" or method != "GET" or not may_be_free(headers):
             return None
         encoding, known = last_value(headers, b"accept-encoding"), last_value(headers, b"if-none-match")
         return self.fast_path.not_modified(target, encoding or b"", known or b"", client)
@@ -381,7 +381,7 @@ class _Outgoing:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             state = self._scope["state"]
-            if self.status == 304 and self.charged and state.get(KEPT) and names_versions(self._scope["headers"]):
+            if self.status == 304 and self.charged and state.get(KEPT) and may_be_free(self._scope["headers"]):
                 self.verdict = self._front.limiter.refund(self.charged)
             headers = [line for line in message.get("headers", ()) if line[0] not in _SET_HERE]
             if STAMP in state:

@@ -88,6 +88,7 @@ class FastPath:
         if rest is None or (response := rest.by_request.get(request)) is None:
             return None
         rest.api.hits += 1
+        # "If-None-Match: *", whose 304 is charged, is never remembered: see the caller of remember.
         return response, self._take("api", client, is_free=response.status == 304), "api"
 
     def remember(self, request: bytes, target: bytes, response: Response) -> None:

@@ -7,8 +7,13 @@ from typing import Final
 from muniment.store.published_document import KINDS
 from muniment.store.search.text_index import indexes
 
-ERASED: Final = "erased:"
-"""Begins the random id under which the change feed keeps an erased person."""
+ERASED_KEY_PREFIX: Final = "erased:"
+"""
+Begins the random id under which the change feed keeps an erased person.
+
+An entry under such an id is the signal by which everything else follows an erasure: exports of before are deleted,
+the tables are rewritten, nodes and mirrors redact their copies.
+"""
 OF_ERASED: Final = "key >= 'erased:' AND key < 'erased;'"
 """The condition of the index of those entries."""
 PURGE_INDEX: Final = tuple(f"INSERT INTO {table} ({table}) VALUES ('optimize')" for table in indexes(KINDS))

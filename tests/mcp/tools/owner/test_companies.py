@@ -23,7 +23,7 @@ from muniment.registry.models import Company, HistoryEntry, Ownership
 from muniment.registry.people import profiles
 from muniment.schema.objects import registry_schema
 from services.manage import BASE, manage
-from services.mcp import check_types, fictional_registry, legacy, modern
+from services.mcp import check_types, fictional_registry, legacy, modern, tools_of_the_docs
 
 pytestmark = pytest.mark.django_db
 METADATA = f'resource_metadata="{BASE}/.well-known/oauth-protected-resource/api/manage/mcp"'
@@ -226,11 +226,12 @@ THE_TOOLS = THE_SIXTEEN | {
 
 
 @pytest.mark.requirement("tools.manage-names")
-def test_there_are_the_sixteen_tools_of_the_document_and_more_with_their_hints(server, owner):
+def test_there_are_the_tools_of_the_contract_and_more_with_their_hints(server, owner):
     hints = ("readOnlyHint", "destructiveHint", "idempotentHint")
     listed = server.ask(token_of(owner), LIST).result["tools"]
     found = {tool["name"]: tuple(tool["annotations"][hint] for hint in hints) for tool in listed}
     assert found == {name: given for name, (_, given) in THE_TOOLS.items()}
+    assert set(found) <= tools_of_the_docs()
     assert not any(tool["annotations"]["openWorldHint"] for tool in listed)
 
 
