@@ -26,10 +26,10 @@ from browser.tour import (
     OWNER,
     OWNER_PATHS,
     PASSWORD,
+    PUBLIC_PATHS,
     REVIEWER,
     REVIEWER_PATHS,
     origin,
-    public_paths,
     sign_in,
     stand,
 )
@@ -139,7 +139,7 @@ def _demo(browser: Any, product: Product) -> list[Room]:
     asked = in_the_queue(sign_in(context, product, REVIEWER), product)
     context.close()
     return [
-        Room("", [*public_paths(product), *FURTHER_PUBLIC_PATHS, *waiting.public]),
+        Room("", [*PUBLIC_PATHS, *FURTHER_PUBLIC_PATHS, *waiting.public]),
         Room(OWNER, [*OWNER_PATHS, *FURTHER_OWNER_PATHS, *waiting.owner], _of_an_owner),
         Room(REVIEWER, [*REVIEWER_PATHS, *FURTHER_REVIEWER_PATHS, *waiting.reviewer, *asked]),
         Room(OPERATOR, OPERATOR_PATHS, _of_an_operator),

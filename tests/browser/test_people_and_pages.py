@@ -14,10 +14,10 @@ from browser.tour import (
     OWNER,
     OWNER_PATHS,
     PASSWORD,
+    PUBLIC_PATHS,
     REVIEWER,
     REVIEWER_PATHS,
     origin,
-    public_paths,
     sign_in,
     stand,
 )
@@ -44,6 +44,22 @@ def visitor(browser, site):
     context = browser.new_context(base_url=origin(site), viewport={"width": 1280, "height": 900})
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture(scope="module")
+def room(browser, site):
+    """Return a function that gives a page where this account is signed in; each signs in once, and "" does not."""
+    pages = {}
+
+    def page_of(email):
+        if email not in pages:
+            context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
+            pages[email] = sign_in(context, site, email) if email else context.new_page()
+        return pages[email]
+
+    yield page_of
+    for page in pages.values():
+        page.context.close()
 
 
 def code_to(post, email):
@@ -152,30 +168,28 @@ def test_the_eyes_of_these_tests_are_open(visitor):
     assert {rule for rule, _ in in_the_dark(visitor)} == {"color-contrast"}
 
 
-def test_every_public_page_is_accessible(browser, site):
-    context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
-    look_at(context.new_page(), site, public_paths(site))
-    context.close()
+@pytest.mark.whole(keeps=12)
+@pytest.mark.parametrize("path", PUBLIC_PATHS)
+def test_every_public_page_is_accessible(room, site, path):
+    look_at(room(""), site, [path])
 
 
-@pytest.mark.whole(keeps=0)
-def test_every_page_of_an_owner_is_accessible(browser, site):
-    context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
-    look_at(sign_in(context, site, OWNER), site, OWNER_PATHS)
-    context.close()
+@pytest.mark.whole(keeps=3)
+@pytest.mark.parametrize("path", OWNER_PATHS)
+def test_every_page_of_an_owner_is_accessible(room, site, path):
+    look_at(room(OWNER), site, [path])
 
 
-def test_every_page_of_a_reviewer_is_accessible(browser, site):
-    context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
-    look_at(sign_in(context, site, REVIEWER), site, REVIEWER_PATHS)
-    context.close()
+@pytest.mark.whole(keeps=3)
+@pytest.mark.parametrize("path", REVIEWER_PATHS)
+def test_every_page_of_a_reviewer_is_accessible(room, site, path):
+    look_at(room(REVIEWER), site, [path])
 
 
-@pytest.mark.whole(keeps=0)
-def test_every_page_of_an_operator_is_accessible(browser, site):
-    context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
-    look_at(sign_in(context, site, OPERATOR), site, OPERATOR_PATHS)
-    context.close()
+@pytest.mark.whole(keeps=3)
+@pytest.mark.parametrize("path", OPERATOR_PATHS)
+def test_every_page_of_an_operator_is_accessible(room, site, path):
+    look_at(room(OPERATOR), site, [path])
 
 
 @pytest.mark.whole(keeps=0)
