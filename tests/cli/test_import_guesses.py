@@ -39,3 +39,14 @@ def test_a_terminal_asks_for_guesses_and_choices(tmp_path):
     assert 'does the column "Kontakt meilile" hold socials.email?' in text
     assert "Member since: order" in text
     assert "companies: 2 new" in text
+
+
+def test_a_mapping_that_needs_a_choice_declares_no_field(tmp_path):
+    data, file = new_instance(tmp_path / "data"), tmp_path / "grants.csv"
+    rows = [f"Alder House,{year},oak" for year in range(2001, 2006)]
+    file.write_text("\n".join(["Company,Budget year,Timber", *rows]) + "\n")
+    refused = run("import", str(file), "--accept-guesses", "--keep-all", data=data, check=False)
+    assert refused.returncode == 1
+    assert "needs 1 choice" in refused.stderr
+    assert "Declared fields" not in refused.stdout
+    assert "timber" not in run("settings", "show", data=data).stdout

@@ -231,6 +231,7 @@ def _declare_kept(prepared: "Prepared") -> None:
 def _import(prepared: "Prepared", options: "ImportOptions", again: "SourceOptions") -> None:
     from muniment.registry.tables.operations import import_table
 
+    prepared.mapping.refuse_questions()  # before fields are declared, which would stay without an import
     if not options.dry_run:
         _declare_kept(prepared)
     started = time.monotonic()

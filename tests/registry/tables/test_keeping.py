@@ -2,9 +2,11 @@
 
 import pytest
 
+from make.registry import document
 from muniment import config
 from muniment.config import Config
 from muniment.kernel.actor import COMMAND
+from muniment.registry.imports.undoing import undo_import
 from muniment.registry.publishing.upgrade import bring_up_to_date
 from muniment.registry.settings.versions import latest_version
 from muniment.registry.tables.fields import Column
@@ -130,3 +132,62 @@ def test_kept_columns_become_declared_fields_with_typed_values(settings, tmp_pat
     assert [each["rooms"] for each in dry] == [each["rooms"] for each in found]
     assert import_table(prepared).losses == []
     assert declare_kept(COMMAND, prepared.mapping, "museums.csv") == []
+
+
+@pytest.mark.django_db
+def test_declared_fields_are_added_changed_and_restored_by_later_imports(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(config, "_current", Config({}, data=tmp_path))
+    settings.DECLARED_FIELDS, settings.SCHEMA = (), registry_schema("USD")
+    file = tmp_path / "museums.csv"
+
+    def bring(text):
+        file.write_text(text)
+        prepared = prepare(file)
+        keep_all(prepared.mapping)
+        declare_kept(COMMAND, prepared.mapping, file.name)
+        bring_up_to_date()
+        return import_table(prepared).summary
+
+    # The companies are stored before the field of a column of theirs is declared.
+    file.write_text(TABLE)
+    import_table(prepare(file))
+    counts = bring(TABLE).counts["companies"]
+    assert (counts.changed, counts.unchanged) == (3, 0)
+    changed = bring(TABLE.replace("oak|elm", "oak|yew").replace("40,2003", "41,2003"))
+    counts = changed.counts["companies"]
+    assert (counts.changed, counts.unchanged) == (2, 1)
+    assert document("company", "alder-museum")["company"]["rooms"] == ["oak", "yew"]
+    assert document("company", "cedar-museum")["company"]["exhibits"] == 41
+    undo_import(COMMAND, changed.import_run)
+    assert document("company", "alder-museum")["company"]["rooms"] == ["oak", "elm"]
+    assert document("company", "cedar-museum")["company"]["exhibits"] == 40
+    # A cell without a value says nothing of the stored one.
+    counts = bring(TABLE.replace('"1,200"', "")).counts["companies"]
+    assert (counts.changed, counts.unchanged) == (0, 3)
+
+
+@pytest.mark.django_db
+def test_declared_fields_of_people_are_changed_by_later_imports(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(config, "_current", Config({}, data=tmp_path))
+    settings.DECLARED_FIELDS, settings.SCHEMA = (), registry_schema("USD")
+    file = tmp_path / "people.csv"
+    mapping = """
+        [[table]]
+        name = "people"
+        kind = "people"
+        header = 1
+        [[table.column]]
+        heading = "Name"
+        field = "name"
+        [[table.column]]
+        heading = "Seat"
+        field = "extra:seat"
+        kind = "text"
+    """
+    for seat, changed in (("North Bay", 0), ("North Bay", 0), ("East Bay", 1)):
+        file.write_text(f"Name,Seat\nIda Alder,{seat}\n")
+        prepared = prepare(file, mapping)
+        declare_kept(COMMAND, prepared.mapping, file.name)
+        bring_up_to_date()
+        assert import_table(prepared).summary.counts["people"].changed == changed
+    assert document("person", "ida-alder")["seat"] == "East Bay"

@@ -135,10 +135,11 @@ def read_person(line: JSONObject, schema: Schema, validation: Validation) -> Per
 
 
 def columns_of(record: Record, given: frozenset[str]) -> set[str]:
-    """Return the columns of the members *given* by a line."""
-    found = {field.column for name, field in record.by_name.items() if name in given}
+    """Return the columns of the members *given* by a line; declared fields are in that of the additional members."""
+    own_fields = {name: field for name, field in record.by_name.items() if not field.is_additional}
+    found = {field.column for name, field in own_fields.items() if name in given}
     listed = {"listed_month_only"} if "listed_on" in found else set()
-    extra = {"extra"} if given - record.by_name.keys() else set()
+    extra = {"extra"} if given - own_fields.keys() else set()
     return found | listed | extra
 
 

@@ -129,6 +129,25 @@ class FileMapping:
                 "--write-mapping, correct it, and import with --mapping.",
             )
 
+    def refuse_questions(self) -> None:
+        """
+        Refuse a mapping that asks for choices.
+
+        Raises:
+            BadRequest: there are questions; it names them.
+        """
+        questions = self.questions()
+        if questions:
+            raise BadRequest(
+                Counted(
+                    "The mapping needs {count} choice: {questions}.",
+                    "The mapping needs {count} choices: {questions}.",
+                    count=len(questions),
+                    questions=Joined("; ", questions),
+                ),
+                "Write the mapping with --write-mapping, choose, and import with --mapping.",
+            )
+
     def settle_questions(self) -> None:
         """Leave options without a choice empty, so that a preview shows their values as lost."""
         for table in self.table:

@@ -12,7 +12,7 @@ import msgspec
 from muniment import config
 from muniment.kernel.actor import COMMAND, Actor
 from muniment.kernel.json import JSONObject
-from muniment.kernel.phrases.phrase import Counted, Joined, Phrase
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.importer import ImportOptions, RowResult, Summary, import_registry
 from muniment.registry.exchange.json_lines import read_lines
@@ -192,16 +192,7 @@ def convert(prepared: Prepared, source: str = "", *, besides: int | None = None)
     Raises:
         BadRequest: the mapping asks for choices.
     """
-    if questions := prepared.mapping.questions():
-        raise BadRequest(
-            Counted(
-                "The mapping needs {count} choice: {questions}.",
-                "The mapping needs {count} choices: {questions}.",
-                count=len(questions),
-                questions=Joined("; ", questions),
-            ),
-            "Write the mapping with --write-mapping, choose, and import with --mapping.",
-        )
+    prepared.mapping.refuse_questions()
     known = KnownRows.read(memory_of(source, besides=besides).slugs())
     return records_of(prepared.sheets, prepared.mapping, known, config.current().currency)
 

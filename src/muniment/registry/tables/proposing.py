@@ -584,7 +584,8 @@ def _separator_in(column: Column, values: Sequence[str]) -> str:
 def _decimal_of(column: Column, field: TableField, values: Sequence[str]) -> str:
     """Return the decimal sign of a column; "1,200" beside whole numbers is a whole number, where no field says more."""
     sign = decimal_sign(values, is_count=isinstance(field.kind, Integer))
-    return decimal_sign(values, is_count=True) if sign == ASK and column.kind else sign
+    is_declared = bool(column.kind) or field.declaration is not None
+    return decimal_sign(values, is_count=True) if sign == ASK and is_declared else sign
 
 
 def _are_lists_of_organizations(values: Sequence[str]) -> bool:
