@@ -16,7 +16,7 @@ from muniment.kernel.merkle import (
     verify_consistency,
     verify_inclusion,
 )
-from muniment.kernel.signed_notes import Checkpoint, VerifierKey, sign, verify
+from muniment.kernel.signed_notes import Checkpoint, VerifierKey, WitnessKey, cosign, sign, verify
 
 SIZE = 66_000
 """Leaves that need tiles of three levels."""
@@ -102,3 +102,10 @@ def test_we_verify_a_checkpoint_that_another_implementation_has_signed(served):
     assert theirs.serialize() == served.note
     verified = verify(theirs.serialize(), [signer.vkey.serialize()])
     assert Checkpoint.parse(verified.text) == (NAME, SIZE, served.root)
+
+
+def test_another_implementation_verifies_a_cosignature_of_ours(served):
+    witness = WitnessKey("witness.example/w1", KEY.public_key().public_bytes_raw())
+    text = Checkpoint(NAME, SIZE, served.root).text()
+    theirs = tlog.Checkpoint.from_text(served.note + cosign(text, witness.name, KEY, 1_796_000_000))
+    theirs.verify(signing.Vkey.from_string(witness.text()))

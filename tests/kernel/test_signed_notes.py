@@ -7,11 +7,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from muniment.kernel import signed_notes
 from muniment.kernel.signed_notes import (
+    MAX_TIMESTAMP,
     Checkpoint,
     NoteError,
     Succession,
     UnknownSignerError,
     VerifierKey,
+    WitnessKey,
+    cosign,
+    cosignatures,
     parse,
     sign,
     verify,
@@ -218,3 +222,77 @@ def test_a_succession_is_read_as_it_was_written_and_is_no_checkpoint():
 def test_another_text_is_no_succession(text, reason):
     with pytest.raises(NoteError, match=reason):
         Succession.parse(text)
+
+
+# ---------------------------------------------------------------- cosignatures
+
+TEXT = Checkpoint(NAME, 7, ROOT).text()
+WITNESS = WitnessKey("witness.example/w1", SECOND.public_key().public_bytes_raw())
+OTHER = WitnessKey("witness.example/w2", FIRST.public_key().public_bytes_raw())
+
+
+def cosigned(*lines, text=TEXT):
+    return sign(text, NAME, FIRST) + "".join(lines)
+
+
+def test_a_witness_key_has_one_text_and_is_no_key_of_a_log():
+    assert WitnessKey.parse(WITNESS.text()) == WITNESS
+    with pytest.raises(NoteError, match="not one of Ed25519"):
+        VerifierKey.parse(WITNESS.text())
+    with pytest.raises(NoteError, match="not one of a witness"):
+        WitnessKey.parse(key_of(FIRST).text())
+    with pytest.raises(NoteError, match="another id"):
+        WitnessKey.parse(WITNESS.text().replace(WITNESS.id.hex(), "00000000"))
+
+
+def test_the_cosignatures_of_known_witnesses_are_verified_and_others_ignored():
+    first, second = cosign(TEXT, WITNESS.name, SECOND, 5), cosign(TEXT, OTHER.name, FIRST, MAX_TIMESTAMP)
+    note = cosigned(first, second)
+    assert verify(note, [key_of(FIRST)]).text == TEXT
+    found = cosignatures(note, [WITNESS, OTHER])
+    assert [(each.key, each.at, each.line + "\n") for each in found] == [
+        (WITNESS, 5, first),
+        (OTHER, MAX_TIMESTAMP, second),
+    ]
+    assert [each.key for each in cosignatures(note, [OTHER])] == [OTHER]
+    assert cosignatures(note, []) == []
+    assert cosignatures(sign(TEXT, NAME, FIRST), [WITNESS]) == []
+
+
+def test_the_latest_of_two_cosignatures_of_a_witness_counts():
+    lines = [cosign(TEXT, WITNESS.name, SECOND, at) for at in (5, 9, 7)]
+    assert [each.at for each in cosignatures(cosigned(*lines), [WITNESS])] == [9]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        cosign(Checkpoint(NAME, 8, ROOT).text(), WITNESS.name, SECOND, 5),  # another size
+        cosign(Checkpoint("other.example/log", 7, ROOT).text(), WITNESS.name, SECOND, 5),
+        cosign(TEXT, WITNESS.name, SECOND, MAX_TIMESTAMP + 1),
+    ],
+    ids=["size", "log", "time"],
+)
+def test_a_cosignature_of_something_else_is_refused(line):
+    with pytest.raises(NoteError, match=r"the cosignature of witness\.example/w1"):
+        cosignatures(cosigned(line), [WITNESS])
+
+
+@pytest.mark.parametrize("length", [1, 8, 9, 71, 73])
+def test_a_cosignature_of_another_length_is_refused(length):
+    line = f"— {WITNESS.name} {base64.b64encode(WITNESS.id + bytes(length)).decode()}\n"
+    with pytest.raises(NoteError, match="is not valid"):
+        cosignatures(cosigned(line), [WITNESS])
+
+
+def test_the_time_of_a_cosignature_is_signed():
+    value = base64.b64decode(cosign(TEXT, WITNESS.name, SECOND, 5).rsplit(" ", 1)[1])
+    later = value[:4] + (6).to_bytes(8) + value[12:]
+    line = f"— {WITNESS.name} {base64.b64encode(later).decode()}\n"
+    with pytest.raises(NoteError, match="is not valid"):
+        cosignatures(cosigned(line), [WITNESS])
+
+
+def test_a_signature_of_the_log_by_the_key_of_a_witness_is_no_cosignature():
+    plain = sign(TEXT, WITNESS.name, SECOND).rpartition("\n\n")[2]
+    assert cosignatures(cosigned(plain), [WITNESS]) == []

@@ -1,9 +1,11 @@
 """
-Signed notes with Ed25519 (c2sp.org/signed-note): the checkpoints of a log (c2sp.org/tlog-checkpoint) and successions.
+Signed notes with Ed25519 (c2sp.org/signed-note): checkpoints of a log, successions of its keys, and cosignatures.
 
 A note is a text that ends with a newline, an empty line, and a line for each signature. A verifier knows keys by their
 text, the vkey. It ignores signatures of other keys, by which a key can be replaced and witnesses can sign too; a
 signature of a key that it knows must be valid.
+
+Source: c2sp.org/signed-note, c2sp.org/tlog-checkpoint, c2sp.org/tlog-cosignature.
 """
 
 import base64
@@ -22,7 +24,11 @@ MAX_NOTE_BYTES: Final = 64 << 10
 MAX_SIGNATURES: Final = 64
 """A verifier must accept 16; witnesses may add some."""
 MAX_NAME_CHARACTERS: Final = 300
+MAX_TIMESTAMP: Final = (1 << 63) - 1
 _ED25519: Final = b"\x01"
+_COSIGNATURE: Final = b"\x04"
+_COSIGNED: Final = "cosignature/v1\ntime {at}\n"
+_TIMESTAMP_BYTES: Final = 8
 _PUBLIC_KEY_BYTES: Final = 32
 _KEY_ID_BYTES: Final = 4
 _SIGNATURE_MARK: Final = "— "
@@ -60,16 +66,55 @@ class VerifierKey(NamedTuple):
         Raises:
             NoteError: it is malformed, or not one of Ed25519.
         """
-        match = _VKEY.fullmatch(text)
-        if match is None or not _is_name(match[1]):
-            raise NoteError("not a verifier key: expected name+id+key")
-        encoded = _decoded(match[3], "the verifier key")
-        if encoded[:1] != _ED25519 or len(encoded) != 1 + _PUBLIC_KEY_BYTES:
-            raise NoteError("the verifier key is not one of Ed25519")
-        key = cls(match[1], encoded[1:])
-        if key.id.hex() != match[2]:
+        key = cls(*_parsed_key(text, _ED25519, "Ed25519"))
+        if key.text() != text:
             raise NoteError("the verifier key has another id than its name and key give")
         return key
+
+
+class WitnessKey(NamedTuple):
+    """
+    The public key of a witness with its name; its text is the vkey.
+
+    A witness signs a time too, so its keys are of another type than those of logs, and neither can be the other.
+    """
+
+    name: str
+    public_key: bytes
+
+    @property
+    def id(self) -> bytes:
+        return key_id(self.name, self.public_key, _COSIGNATURE)
+
+    def text(self) -> str:
+        return vkey(self.name, self.public_key, _COSIGNATURE)
+
+    @classmethod
+    def parse(cls, text: str) -> "WitnessKey":
+        """
+        Return the key of a vkey.
+
+        Raises:
+            NoteError: it is malformed, or not one of Ed25519 cosignatures.
+        """
+        key = cls(*_parsed_key(text, _COSIGNATURE, "a witness with Ed25519"))
+        if key.text() != text:
+            raise NoteError("the verifier key has another id than its name and key give")
+        return key
+
+
+class Cosignature(NamedTuple):
+    """
+    A cosignature that was verified.
+
+    Args:
+        at: when the witness says that it saw no larger log, in seconds since 1970.
+        line: the signature line, without its end.
+    """
+
+    key: WitnessKey
+    at: int
+    line: str
 
 
 class Signature(NamedTuple):
@@ -154,12 +199,23 @@ class Succession(NamedTuple):
         return cls(lines[0], VerifierKey.parse(lines[2]).text())
 
 
-def key_id(name: str, public_key: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + b"\n" + _ED25519 + public_key).digest()[:_KEY_ID_BYTES]
+def key_id(name: str, public_key: bytes, algorithm: bytes = _ED25519) -> bytes:
+    return hashlib.sha256(name.encode() + b"\n" + algorithm + public_key).digest()[:_KEY_ID_BYTES]
 
 
-def vkey(name: str, public_key: bytes) -> str:
-    return f"{name}+{key_id(name, public_key).hex()}+{_encoded(_ED25519 + public_key)}"
+def vkey(name: str, public_key: bytes, algorithm: bytes = _ED25519) -> str:
+    return f"{name}+{key_id(name, public_key, algorithm).hex()}+{_encoded(algorithm + public_key)}"
+
+
+def _parsed_key(text: str, algorithm: bytes, what: str) -> tuple[str, bytes]:
+    """Return name and public key of a vkey, whose id is not verified."""
+    match = _VKEY.fullmatch(text)
+    if match is None or not _is_name(match[1]):
+        raise NoteError("not a verifier key: expected name+id+key")
+    encoded = _decoded(match[3], "the verifier key")
+    if encoded[:1] != algorithm or len(encoded) != 1 + _PUBLIC_KEY_BYTES:
+        raise NoteError(f"the verifier key is not one of {what}")
+    return match[1], encoded[1:]
 
 
 def sign(text: str, name: str, *keys: Ed25519PrivateKey) -> str:
@@ -231,6 +287,41 @@ def verify(note: bytes | str, keys: Iterable[VerifierKey | str]) -> VerifiedNote
     if not verified:
         raise UnknownSignerError("no key that is known has signed the note")
     return VerifiedNote(signed.text, tuple(verified))
+
+
+def cosign(text: str, name: str, key: Ed25519PrivateKey, at: int) -> str:
+    """Return the signature line, with its end, of a witness for a checkpoint, at *at* seconds since 1970."""
+    identity = key_id(name, key.public_key().public_bytes_raw(), _COSIGNATURE)
+    signed = key.sign((_COSIGNED.format(at=at) + text).encode())
+    return f"{_SIGNATURE_MARK}{name} {_encoded(identity + at.to_bytes(_TIMESTAMP_BYTES) + signed)}\n"
+
+
+def cosignatures(note: bytes | str, keys: Iterable[WitnessKey]) -> list[Cosignature]:
+    """
+    Return the cosignatures of *keys* that a note has, the latest of each key; those of other keys are ignored.
+
+    Raises:
+        NoteError: the note is malformed, or a signature of one of them is not valid.
+    """
+    known = {(key.name, key.id): key for key in keys}
+    signed = parse(note)
+    latest: dict[WitnessKey, Cosignature] = {}
+    for signature in signed.signatures:
+        key = known.get((signature.name, signature.key_id))
+        if key is None:
+            continue
+        at = int.from_bytes(signature.value[:_TIMESTAMP_BYTES])
+        message = (_COSIGNED.format(at=at) + signed.text).encode()
+        try:
+            Ed25519PublicKey.from_public_bytes(key.public_key).verify(signature.value[_TIMESTAMP_BYTES:], message)
+        except (InvalidSignature, ValueError):
+            raise NoteError(f"the cosignature of {key.name} is not valid") from None
+        if at > MAX_TIMESTAMP:
+            raise NoteError(f"the cosignature of {key.name} has no time")
+        line = f"{_SIGNATURE_MARK}{key.name} {_encoded(signature.key_id + signature.value)}"
+        if key not in latest or at > latest[key].at:
+            latest[key] = Cosignature(key, at, line)
+    return list(latest.values())
 
 
 def _signature(line: str) -> Signature:
