@@ -98,6 +98,11 @@ class Config:
         values.matching(r"[A-Z]{3}", "must be an ISO 4217 code such as USD"),
         "ISO 4217 code of all amounts of money.",
     )
+    witnesses = Setting(
+        "",
+        values.witnesses,
+        "Witnesses that cosign the public log: the verifier key and the URL of each; see docs/VERIFYING.md.",
+    )
     rate_limit = Setting("600", values.limit, "Requests per minute and client address; off disables the limit.")
     rate_burst = Setting("100", values.natural, "Requests that a client may send at once.")
     account_writes = Setting(

@@ -322,6 +322,45 @@ def _provider(given: _Given) -> Provider:
     )
 
 
+MAX_WITNESSES: Final = 16
+
+
+class Witness(NamedTuple):
+    """A witness of the public log: its verifier key, and the URL below which it takes checkpoints."""
+
+    key: str
+    url: str
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.url}"
+
+
+def witnesses(value: str) -> tuple[Witness, ...]:
+    """Read witnesses: the verifier key and the URL of each, in turn."""
+    given = words(value)
+    if not given:
+        return ()
+    from muniment.kernel.signed_notes import NoteError, WitnessKey  # most instances have none
+
+    if len(given) % 2 or len(given) > 2 * MAX_WITNESSES:
+        message = (
+            "must be the verifier key and the URL of each witness, separated by spaces, for at most"
+            f" {MAX_WITNESSES} witnesses"
+        )
+        raise ValueError(message)
+    found = []
+    for key, address in zip(given[::2], given[1::2], strict=True):
+        try:
+            WitnessKey.parse(key)
+        except NoteError as error:
+            raise ValueError(f"must be the verifier key and the URL of each witness: {key[:80]}: {error}") from None
+        found.append(Witness(key, web_url(address).rstrip("/")))
+    if len({witness.key for witness in found}) < len(found):
+        message = "must have another key for each witness"
+        raise ValueError(message)
+    return tuple(found)
+
+
 class Pack(NamedTuple):
     """Credits sold together, and their price in minor units of the instance's currency."""
 

@@ -55,6 +55,16 @@ CASES = {
     "MunimentJobsWait": ({'muniment_jobs_oldest_waiting_seconds{job="r",kind="mail"}': "0 301x5 0x5"}, 1, 3, 8),
     "MunimentMailWaits": ({'muniment_mail_oldest_waiting_seconds{job="r"}': "0 301x5 0x5"}, 1, 3, 8),
     "MunimentWebhookFails": ({'muniment_webhooks{job="r",of="registry",state="paused"}': "0 1x65 0x9"}, 60, 63, 70),
+    "MunimentLogDisputed": ({'muniment_log_witness_accuses{job="r",witness="w"}': "0 1x5 0x5"}, 1, 4, 8),
+    "MunimentWitnessBehind": (
+        {
+            'muniment_log_witness_behind_leaves{job="r",witness="w"}': "1x80 0x9",
+            'muniment_log_witness_cosigned_timestamp_seconds{job="r",witness="w"}': "0x89",
+        },
+        63,
+        68,
+        85,
+    ),
     "MunimentBackupOverdue": ({BACKUP: "0 1x9 0x5"}, 5, 8, 12),
     "MunimentDiskNearlyFull": ({'muniment_disk_free_ratio{job="r",instance="a"}': "0.5 0.09x9 0.5x5"}, 5, 8, 12),
     "MunimentFails": (

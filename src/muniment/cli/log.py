@@ -6,6 +6,8 @@ import click
 from django.db import connection
 
 from muniment.cli.command import main, migrated, record_command
+from muniment.kernel.wire import timestamp
+from muniment.masking import masked
 
 
 @main.group()
@@ -16,13 +18,13 @@ def log() -> None:
 @log.command()
 def show() -> None:
     """
-    Print the log's origin, size, root and keys.
+    Print the log's origin, size, root and keys, and what its witnesses have cosigned.
 
     Publish the first key where visitors trust you, for example on your own website: `muniment verify URL --key KEY`
     then needs to trust no other source.
     """
     migrated()
-    from muniment.registry.publishing import signed_log
+    from muniment.registry.publishing import signed_log, witnesses
 
     signed_log.settle()
     found = signed_log.read_log(connection.connection)
@@ -36,6 +38,12 @@ def show() -> None:
         click.echo(f"began again instead of: {state.former.origin}, which had {state.former.size} leaves")
     for key in found.keys:
         click.echo(f"key: {key}")
+    for witness in witnesses.statuses():
+        at = "never" if witness.cosigned_at is None else timestamp(witness.cosigned_at)
+        click.echo(f"witness: {witness.name} {witness.url}")
+        click.echo(f"  cosigned: {witness.size} leaves, {witness.behind} behind, at {at}")
+        if witness.trouble:
+            click.echo(f"  {'FAIL' if witness.accuses else 'WARN'} {witness.explanation} ({masked(witness.detail)})")
 
 
 @log.command()

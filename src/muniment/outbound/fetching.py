@@ -43,7 +43,7 @@ class Connection(TypedDict, total=False):
         tls: the certificates to trust; the system's by default.
         port: the port of the server, in place of the scheme's.
         deadline_s: time limit of the whole exchange.
-        max_body_bytes: size limit of the body.
+        max_body_bytes: size limit of the body; of what answers a request that sends something, only so much is read.
     """
 
     resolve: Resolve
@@ -122,7 +122,8 @@ def post(address: str, body: bytes, headers: Mapping[str, str], **connection: Un
         http.client.HTTPException: the response is not HTTP.
     """
     request = _Request("POST", {**headers, "Content-Length": str(len(body))}, body)
-    found = _ask(address, request, _beginning, connection)
+    limit = connection.get("max_body_bytes", MAX_EXCERPT_BYTES)
+    found = _ask(address, request, partial(_beginning, limit), connection)
     if b"\r\n\r\n" not in found:
         raise http.client.HTTPException("the response is not HTTP, or its head is cut off or too long")
     response = http.client.HTTPResponse(_Received(found))  # type: ignore[arg-type]  # it asks for makefile alone
@@ -131,7 +132,7 @@ def post(address: str, body: bytes, headers: Mapping[str, str], **connection: Un
         content = response.read()
     except http.client.IncompleteRead as cut:
         content = cut.partial
-    return Answered(response.status, content[:MAX_EXCERPT_BYTES].decode(errors="replace"))
+    return Answered(response.status, content[:limit].decode(errors="replace"))
 
 
 class _Request(NamedTuple):
@@ -185,10 +186,10 @@ def _status_line(line: socket.socket, end: float) -> bytes:
     return found.partition(b"\n")[0] + b"\n"
 
 
-def _beginning(line: socket.socket, end: float) -> bytes:
+def _beginning(limit: int, line: socket.socket, end: float) -> bytes:
     """Read the head of a response and the beginning of its body, as far as it comes in time."""
     found = b""
-    while len(found) < MAX_HEAD_BYTES:
+    while len(found) < MAX_HEAD_BYTES + limit:
         try:
             line.settimeout(_left(end))
             chunk = line.recv(_CHUNK_BYTES)
@@ -203,9 +204,10 @@ def _beginning(line: socket.socket, end: float) -> bytes:
         if complete:
             end = min(end, time.monotonic() + EXCERPT_S)
         length = re.search(rb"\r\ncontent-length: *(\d{1,9})(?:\r\n|$)", head, re.IGNORECASE)
-        if len(body) >= MAX_EXCERPT_BYTES or (length and len(body) >= int(length[1])):
+        is_too_long = not complete and len(found) >= MAX_HEAD_BYTES
+        if is_too_long or len(body) >= limit or (length and len(body) >= int(length[1])):
             break
-    return found[: MAX_HEAD_BYTES + MAX_EXCERPT_BYTES]
+    return found[: MAX_HEAD_BYTES + limit]
 
 
 def _whole(limit: int, line: socket.socket, end: float) -> bytes:

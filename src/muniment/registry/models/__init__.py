@@ -28,7 +28,7 @@ from muniment.registry.models.history import (
     ImportRun,
     ImportUpload,
 )
-from muniment.registry.models.log import LogKey
+from muniment.registry.models.log import CosignedCheckpoint, LogKey, LogWitness
 from muniment.registry.models.people import FeedTombstone, GivenSlug, MergedPerson, Person, Suppression, UnlistedBy
 from muniment.registry.models.review import (
     AccountInvitation,
@@ -48,6 +48,7 @@ __all__ = [
     "BrandFont",
     "CapTableEntry",
     "Company",
+    "CosignedCheckpoint",
     "DomainProof",
     "FeedTombstone",
     "FetchedLogo",
@@ -65,6 +66,7 @@ __all__ = [
     "Invitation",
     "ItemChecks",
     "LogKey",
+    "LogWitness",
     "MergedPerson",
     "Ownership",
     "PendingChange",

@@ -64,6 +64,12 @@ def read_log(raw: Any) -> SignedLog | None:
     return SignedLog(state, keys, successions)
 
 
+def current_state() -> LogState | None:
+    """Return the state of the log; None if it has not begun."""
+    connection.ensure_connection()
+    return public_log.state(connection.connection)
+
+
 def prepare() -> None:
     """Make the name and the key of the log at the first start, so that no reader waits for them."""
     connection.ensure_connection()

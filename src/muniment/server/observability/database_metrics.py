@@ -12,6 +12,7 @@ from muniment.credits.operations import totals
 from muniment.documents.cleanup import totals_by_state
 from muniment.jobs.queue import queue_statuses
 from muniment.mail.delivery import mail_status
+from muniment.registry.publishing import witnesses
 from muniment.scrub import instance as scrub
 from muniment.scrub.checks import checks
 from muniment.server.observability.metrics import Family, Metrics
@@ -86,6 +87,7 @@ def _of_the_queue() -> list[Family]:
         *_of_locks(),
         *_of_backups(),
         *_of_scrub(),
+        *_of_witnesses(),
         Family.single("muniment_mail_waiting", "Messages that wait for delivery.", mail.waiting),
         Family.single("muniment_mail_oldest_waiting_seconds", "Age of the oldest waiting message.", mail.oldest_s),
         Family.of("muniment_jobs", "Jobs by kind and state; failed ones for 7 days.", ("kind", "state"), jobs),
@@ -140,6 +142,34 @@ def _of_scrub() -> list[Family]:
             "muniment_scrub_finished_timestamp_seconds",
             "When the last pass of the scrub ended; 0 before the first.",
             progress.finished_at,
+        ),
+    ]
+
+
+def _of_witnesses() -> list[Family]:
+    """Return nothing on an instance without witnesses of its log."""
+    found = witnesses.statuses()
+    if not found:
+        return []
+    behind: dict[tuple[str, ...], float] = {(each.name,): each.behind for each in found}
+    accuses: dict[tuple[str, ...], float] = {(each.name,): int(each.accuses) for each in found}
+    cosigned_at: dict[tuple[str, ...], float] = {}
+    for each in found:
+        cosigned_at[each.name,] = 0 if each.cosigned_at is None else each.cosigned_at.timestamp()
+    label = ("witness",)
+    return [
+        Family.of("muniment_log_witness_behind_leaves", "Leaves that a witness has not cosigned.", label, behind),
+        Family.of(
+            "muniment_log_witness_accuses",
+            "1 if a witness says that the log was rewritten or taken back.",
+            label,
+            accuses,
+        ),
+        Family.of(
+            "muniment_log_witness_cosigned_timestamp_seconds",
+            "Time of the latest cosignature of a witness; 0 before the first.",
+            label,
+            cosigned_at,
         ),
     ]
 

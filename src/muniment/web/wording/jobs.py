@@ -34,6 +34,7 @@ KINDS: Final = {
     "registry.invitations_ended": gettext_lazy("Delete expired invitations"),
     "registry.item_waits": gettext_lazy("Check an item of the review queue"),
     "registry.items_wait": gettext_lazy("Check the review queue"),
+    "registry.log_grew": gettext_lazy("Have the public log cosigned"),
     "registry.logos_due": gettext_lazy("Fetch logos"),
     "registry.person_erased": gettext_lazy("Remove traces of an erased person"),
     "registry.proofs_aged": gettext_lazy("Check verified domains again"),

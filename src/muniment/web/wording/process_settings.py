@@ -27,6 +27,7 @@ GROUPS: Final[tuple[tuple[str | Promise, frozenset[str]], ...]] = (
                 "fetch_logos",
                 "currency",
                 "plugins",
+                "witnesses",
             ]
         ),
     ),

@@ -6,13 +6,15 @@ from make.accounts import Letters, account, age, signed_in
 from muniment.accounts.models import PersonalToken, SecurityEvent
 from muniment.accounts.tokens import create_token, revoke_all
 from muniment.kernel.actor import COMMAND, SCOPES
+from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden
 from muniment.oauth.clients import disconnect_all
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import create_company
 from muniment.registry.models import Ownership
 from muniment.registry.people import suppression
-from muniment.registry.publishing import publisher
+from muniment.registry.publishing import publisher, signed_log, witnesses
+from muniment.registry.publishing.witnesses import WitnessStatus
 
 pytestmark = pytest.mark.django_db
 HOME = "/operate/maintenance"
@@ -31,6 +33,27 @@ def test_it_shows_keys_feed_logos_and_suppressions(browser):
     assert "No person was erased" in page
     suppression.suppress_former_name("quillmere", "Quill")
     assert "1 note keeps erased people" in browser.get(HOME).content.decode()
+
+
+def test_it_shows_the_public_log_and_what_its_witnesses_have_cosigned(browser, monkeypatch):
+    signed_log.settle()
+    origin = signed_log.current_state().origin
+    page = browser.get(HOME).content.decode()
+    assert origin in page
+    assert "No witness cosigns this log" in page
+    states = [
+        WitnessStatus("k", "fresh.example", "https://fresh.example", 0, 3, None, "", ""),
+        WitnessStatus("k", "good.example", "https://good.example", 1200, 0, now(), "", ""),
+        WitnessStatus("k", "mute.example", "https://mute.example", 1, 1199, now(), witnesses.SILENT, "<no answer>"),
+        WitnessStatus("k", "other.example", "https://o.example", 7, 0, now(), witnesses.OTHER_HISTORY, "422 no"),
+    ]
+    monkeypatch.setattr(witnesses, "statuses", lambda: states)
+    page = browser.get(HOME).content.decode()
+    for words in ("Not asked yet", "1,200 leaves cosigned on", "Not cosigned", "1,199 behind", "&lt;no answer&gt;"):
+        assert words in page
+    assert page.count("Disputes the log") == 1
+    assert witnesses.TROUBLES[witnesses.OTHER_HISTORY] in page
+    assert "No witness cosigns this log" not in page
 
 
 def test_the_identity_of_the_feed_is_renewed_after_a_question(browser):

@@ -16,7 +16,7 @@ from muniment.registry.logos import stored as logos
 from muniment.registry.logos.stored import are_wanted
 from muniment.registry.models import FetchedLogo, Suppression
 from muniment.registry.people import suppression
-from muniment.registry.publishing import publisher
+from muniment.registry.publishing import publisher, signed_log, witnesses
 from muniment.web.requests.access import actor_of, confirmed, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import Question, Words, ask
@@ -96,6 +96,8 @@ def maintenance(request: HttpRequest) -> HttpResponse:
     context = {
         "keys": [(each, _counted(each.needed_by)) for each in keys.keys],
         "unopened": _counted(keys.unopened),
+        "log": signed_log.current_state(),
+        "witnesses": witnesses.statuses(),
         "feed_id": epoch.rpartition(":")[2],
         "edition": edition,
         "fetches": are_wanted(),
