@@ -2,8 +2,10 @@
 
 import base64
 import hashlib
+from typing import NamedTuple
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from make.published import company, person
 from make.rest import FileLog, Rest
@@ -17,7 +19,7 @@ from muniment.kernel.merkle import (
     verify_consistency,
     verify_inclusion,
 )
-from muniment.kernel.signed_notes import Checkpoint, verify
+from muniment.kernel.signed_notes import Checkpoint, WitnessKey, cosign, cosignatures, verify
 from muniment.store import public_log
 from muniment.store.public_log import leaf_of
 
@@ -223,3 +225,110 @@ def test_before_the_server_has_opened_the_log_it_is_unavailable(tmp_path):
     answer = rest.ask("/api/v1/log")
     assert (answer.status, answer.error["message"]) == (503, "The log cannot be read yet.")
     rest.close()
+
+
+# ---------------------------------------------------------------- witnesses
+
+
+WITNESSES = [Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32) for number in (1, 2)]
+WITNESS_KEYS = [
+    WitnessKey(f"w{place}.example", key.public_key().public_bytes_raw()) for place, key in enumerate(WITNESSES)
+]
+
+
+def cosigned_by(client, size, *places):
+    """Return a checkpoint that witnesses have cosigned."""
+    found = Checkpoint(data(client, "")["origin"], size, roots(client)[size])
+    lines, times = {}, {}
+    for place in places:
+        key = WITNESS_KEYS[place]
+        lines[key.text()] = cosign(found.text(), key.name, WITNESSES[place], 1_800_000_000).removesuffix("\n")
+        times[key.text()] = 1_800_000_000
+    return Cosigned(size, found.root, lines, times)
+
+
+class Cosigned(NamedTuple):
+    size: int
+    root: bytes
+    lines: dict[str, str]
+    times: dict[str, int]
+
+
+@pytest.fixture
+def witnessed(logged):
+    """The registry, of whose log one witness has cosigned 600 leaves, and both 300."""
+    source = FileLog(logged.reader.path)
+    source.found = [cosigned_by(logged, 600, 0), cosigned_by(logged, 300, 0, 1)]
+    logged.api.open_log(source)
+    yield source
+    logged.api.open_log(FileLog(logged.reader.path))
+
+
+def cosigners(note):
+    return [each.key for each in cosignatures(note, WITNESS_KEYS)]
+
+
+def test_the_newest_checkpoint_with_as_many_cosignatures_as_are_asked_for(logged, witnessed):
+    for asked, size, keys in [
+        ("", LEAVES, []),
+        ("?cosignatures=0", LEAVES, []),
+        ("?cosignatures=1", 600, WITNESS_KEYS[:1]),
+    ]:
+        note = logged.ask(f"/api/v1/log/checkpoint{asked}").body
+        assert checkpoint(logged, note).size == size
+        assert cosigners(note) == keys
+    note = logged.ask("/api/v1/log/checkpoint?cosignatures=2").body
+    assert checkpoint(logged, note) == (data(logged, "")["origin"], 300, roots(logged)[300])
+    assert cosigners(note) == WITNESS_KEYS
+
+
+def test_the_newest_checkpoint_has_the_cosignatures_that_there_are_of_it(logged, witnessed):
+    witnessed.found.insert(0, cosigned_by(logged, LEAVES, 1))
+    assert cosigners(logged.ask("/api/v1/log/checkpoint").body) == WITNESS_KEYS[1:]
+    proof = data(logged, "/proof?index=0")
+    assert cosigners(proof["checkpoint"]) == WITNESS_KEYS[1:]
+
+
+def test_cosigned_checkpoints_are_listed_the_newest_first(logged, witnessed):
+    listed = data(logged, "/cosigned")
+    assert [each["size"] for each in listed] == [600, 300]
+    assert [[of["key"] for of in each["witnesses"]] for each in listed] == [
+        [WITNESS_KEYS[0].text()],
+        [key.text() for key in WITNESS_KEYS],
+    ]
+    assert listed[0]["witnesses"][0]["at"] == "2027-01-15T08:00:00.000000Z"
+    for each in listed:
+        assert checkpoint(logged, each["checkpoint"]).size == each["size"]
+        assert len(cosigners(each["checkpoint"])) == len(each["witnesses"])
+
+
+def test_more_cosignatures_than_there_are_is_not_found(logged, witnessed):
+    answer = logged.ask("/api/v1/log/checkpoint?cosignatures=3")
+    assert (answer.status, answer.json["error"]["message"]) == (404, "No checkpoint of the log has 3 cosignatures.")
+    assert logged.ask("/api/v1/log/checkpoint?cosignatures=65").status == 400
+    assert logged.ask("/api/v1/log/checkpoint?cosignatures=-1").status == 400
+    witnessed.found = []
+    assert logged.ask("/api/v1/log/checkpoint?cosignatures=1").status == 404
+    assert data(logged, "/cosigned") == []
+
+
+def test_a_proof_is_for_the_newest_checkpoint_that_witnesses_have_cosigned(logged, witnessed):
+    proof = data(logged, "/proof?index=299&cosignatures=2")
+    assert proof["size"] == 300
+    assert cosigners(proof["checkpoint"]) == WITNESS_KEYS
+    leaf = leaf_hash(base64.b64decode(proof["leafData"]))
+    verify_inclusion(leaf, 299, 300, decoded(proof["hashes"]), checkpoint(logged, proof["checkpoint"]).root)
+    refused = logged.ask("/api/v1/log/proof?index=300&cosignatures=2")
+    assert (refused.status, refused.json["error"]["message"]) == (400, "A log of 300 leaves has no leaf 300.")
+    later = logged.ask("/api/v1/log/proof?kind=company&id=company-1&cosignatures=2")
+    assert later.status == 404
+    assert "witnesses have cosigned 300 leaves so far" in later.json["error"]["message"]
+    assert logged.ask("/api/v1/log/proof?kind=company&id=none&cosignatures=1").status == 404
+    assert logged.ask("/api/v1/log/proof?cosignatures=1").status == 400
+
+
+def test_cosignatures_of_another_root_are_not_given_with_this_one(logged, witnessed):
+    witnessed.found = [cosigned_by(logged, 300, 0)._replace(root=bytes(32))]
+    note = logged.ask("/api/v1/log/checkpoint?cosignatures=1").body
+    assert checkpoint(logged, note).root == roots(logged)[300]
+    assert cosigners(note) == []

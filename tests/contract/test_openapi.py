@@ -84,6 +84,7 @@ def test_the_document_is_the_one_that_the_command_prints(document, tmp_path):
         ("/api/v1/log", "/api/v1/log"),
         ("/api/v1/log/proof", "/api/v1/log/proof?kind=company&id=company-1"),
         ("/api/v1/log/proof", "/api/v1/log/proof?formerSize=2&size=9"),
+        ("/api/v1/log/cosigned", "/api/v1/log/cosigned"),
         ("/api/v1/log/leaves", "/api/v1/log/leaves?limit=3"),
     ],
 )

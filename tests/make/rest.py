@@ -48,6 +48,8 @@ class FileLog:
     def __init__(self, path, host="registry.example"):
         self.path, self.private = path, Ed25519PrivateKey.from_private_bytes(bytes(31) + b"\x07")
         self.host = host
+        self.found = []
+        """The cosigned checkpoints, the newest first."""
 
     def read(self, work):
         with closing(sqlite3.connect(self.path, isolation_level=None)) as own:
@@ -56,6 +58,9 @@ class FileLog:
 
     def sign(self, checkpoint):
         return sign(checkpoint.text(), checkpoint.origin, self.private)
+
+    def cosigned(self, state):
+        return [each for each in self.found if each.size <= state.size]
 
     def key(self, own):
         return vkey(public_log.state(own).origin, self.private.public_key().public_bytes_raw())

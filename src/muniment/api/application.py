@@ -105,7 +105,7 @@ class Api:
         self._config = config
         self.hits = self.misses = 0
         """Cache hits and misses: plain numbers, because every read counts one."""
-        self._log = PublicLog(config.base_url, origin=config.mirrored)
+        self._log = self._log_of(None)
         self._waiting: dict[object, asyncio.Future[Result]] = {}
         self.use(schema)
 
@@ -124,8 +124,13 @@ class Api:
 
     def open_log(self, source: LogSource) -> None:
         """Answer the routes of the public log from now on."""
-        self._log = PublicLog(self._config.base_url, source=source, origin=self._config.mirrored)
+        self._log = self._log_of(source)
         self.context = self.context._replace(log=self._log)
+
+    def _log_of(self, source: LogSource | None) -> PublicLog:
+        config = self._config
+        keys = [witness.key for witness in config.witnesses]
+        return PublicLog(config.base_url, source=source, origin=config.mirrored, witnesses=keys)
 
     def start(self) -> None:
         """Start creating exports, and following with the tables, in the background."""

@@ -513,8 +513,26 @@ _LOG: Final[dict[str, JsonSchema]] = {
             },
             "checkpointUrl": {"type": "string", "format": "uri-reference"},
             "tilesUrl": {"type": "string", "format": "uri-reference"},
+            "witnesses": _described(
+                {"type": "array", "items": TEXT}, "The verifier keys of witnesses that are asked to cosign."
+            ),
+        },
+        "witnesses",
+    ),
+    "Cosigned": _open_object(
+        {
+            "size": COUNT,
+            "checkpoint": _described(TEXT, "The signed note, with the cosignatures."),
+            "witnesses": {"type": "array", "items": ref("Cosignature")},
         }
     ),
+    "Cosignature": _open_object(
+        {
+            "key": _described(TEXT, "The verifier key of the witness."),
+            "at": {**MOMENT, "description": "When it saw no larger log."},
+        }
+    ),
+    "CosignedList": _list_of("Cosigned"),
     "FormerLog": _open_object({"origin": TEXT, "size": COUNT, "root": {**BASE64, "type": ["string", "null"]}}),
     "LogOne": _one("Log"),
     "Checkpoint": {"type": "string", "description": "A signed note: origin, size, root, and signatures."},
@@ -615,6 +633,7 @@ def _log_examples() -> JSONObject:
     }
     origin = "registry.example/9f1c2ab34d5e6f70"
     key = f"{origin}+26f2a3d1+AUVvLqRz7xkS6dU3cJY2x5b8k1O9m4o0w7l3c5h2e6tA"
+    witness = "witness.example/w1+67ce7d43+BPR5tU6UHd3BUVaxyoXzD+wxvjaGQ5RPzGdt1BTNvqRo"
     note = f"{origin}\n1\n{node}\n\n\u2014 {origin} JvKj0Q==\n"
     log = {
         "origin": origin,
@@ -626,10 +645,13 @@ def _log_examples() -> JSONObject:
         "former": None,
         "checkpointUrl": "https://registry.example/api/v1/log/checkpoint",
         "tilesUrl": "https://registry.example/api/v1/log/tile",
+        "witnesses": [witness],
     }
+    cosigned = {"size": 1, "checkpoint": note, "witnesses": [{"key": witness, "at": _CHANGE["at"]}]}
     proof = {"index": 0, "size": 1, "leaf": members, "leafData": node, "hashes": [], "checkpoint": note}
     return {
         "LogOne": {"data": log},
+        "CosignedList": {"data": [cosigned]},
         "Checkpoint": note,
         "Tile": "",
         "LogProofOne": {"data": proof},

@@ -8,7 +8,8 @@ Source: c2sp.org/tlog-checkpoint, c2sp.org/tlog-tiles.
 """
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -32,12 +33,15 @@ from muniment.kernel.merkle import (
 )
 from muniment.kernel.problems import BadRequest, NotFound, Unavailable
 from muniment.kernel.signed_notes import Checkpoint
+from muniment.kernel.wire import timestamp
 from muniment.store import public_log
 from muniment.store.public_log import Leaf, LogState, Tiles
 
 LOG: Final = f"{V1}/log"
 TILES: Final = f"{LOG}/tile/"
 MAX_LEAVES: Final = 1_000
+MAX_COSIGNATURES: Final = 64
+"""That a request may ask for; an operator can name fewer witnesses."""
 CURRENT: Final = b"public, max-age=5"
 OF_TILE: Final = b"public, max-age=3600, immutable"
 """Not for longer: a log that begins again has other tiles under the same addresses."""
@@ -58,6 +62,19 @@ class DescribedLog(Protocol):
     def successions(self) -> list[str]: ...
 
 
+class CosignedCheckpoint(Protocol):
+    """A checkpoint that witnesses have cosigned: signature lines, and seconds since 1970, by the key of each."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def root(self) -> bytes: ...
+    @property
+    def lines(self) -> dict[str, str]: ...
+    @property
+    def times(self) -> dict[str, int]: ...
+
+
 class LogSource(Protocol):
     """Where the log is read and signed."""
 
@@ -67,6 +84,10 @@ class LogSource(Protocol):
 
     def sign(self, checkpoint: Checkpoint) -> str: ...
 
+    def cosigned(self, state: LogState) -> Sequence[CosignedCheckpoint]:
+        """Return what witnesses have cosigned, the newest first; call it inside of *work*."""
+        ...
+
 
 class PublicLog:
     """
@@ -75,10 +96,14 @@ class PublicLog:
     Args:
         source: None while the server starts, or if there is no log here.
         origin: the address of the registry that this instance mirrors.
+        witnesses: the verifier keys of those that are asked to cosign.
     """
 
-    def __init__(self, base_url: str, *, source: LogSource | None = None, origin: str = "") -> None:
+    def __init__(
+        self, base_url: str, *, source: LogSource | None = None, origin: str = "", witnesses: Sequence[str] = ()
+    ) -> None:
         self._base_url, self._source, self._origin = base_url, source, origin
+        self._witnesses = witnesses
 
     def _read(self, work: Callable[[Any, DescribedLog], T]) -> T:
         if self._origin:
@@ -87,9 +112,28 @@ class PublicLog:
             raise Unavailable("The log cannot be read yet.", "Try again in a few seconds.")
         return self._source.read(work)
 
-    def _signed(self, checkpoint: Checkpoint) -> str:
+    def _signed(self, checkpoint: Checkpoint, cosigned: CosignedCheckpoint | None) -> str:
+        """Return the note of a checkpoint, with the cosignatures that it has."""
         assert self._source is not None  # noqa: S101 - it has been read
-        return self._source.sign(checkpoint)
+        note = self._source.sign(checkpoint)
+        # Cosignatures of another root are those of a log that was rewritten since.
+        if cosigned is None or cosigned.root != checkpoint.root:
+            return note
+        return note + "".join([f"{line}\n" for line in cosigned.lines.values()])
+
+    def _cosigned(self, state: LogState) -> Sequence[CosignedCheckpoint]:
+        assert self._source is not None  # noqa: S101 - it has been read
+        return self._source.cosigned(state)
+
+    def _cosigned_by(self, count: int, state: LogState) -> CosignedCheckpoint:
+        """Return the newest checkpoint that at least *count* witnesses have cosigned."""
+        for cosigned in self._cosigned(state):
+            if len(cosigned.lines) >= count:
+                return cosigned
+        raise NotFound(
+            f"No checkpoint of the log has {count} cosignatures.",
+            f"The log has {len(self._witnesses)} witnesses; GET {LOG}/cosigned lists what they have cosigned.",
+        )
 
     def describe(self) -> Answer:
         return _json(self._read(lambda _, log: self._described(log)))
@@ -109,13 +153,44 @@ class PublicLog:
             "former": former,
             "checkpointUrl": f"{self._base_url}{LOG}/checkpoint",
             "tilesUrl": f"{self._base_url}{TILES.removesuffix('/')}",
+            "witnesses": list(self._witnesses),
         }
 
-    def checkpoint(self) -> Answer:
-        def work(_: Any, log: DescribedLog) -> str:
-            return self._signed(Checkpoint(log.state.origin, log.state.size, log.state.root))
+    def checkpoint(self, values: JSONObject) -> Answer:
+        """Return the newest checkpoint, or the newest one with as many cosignatures as the values ask for."""
+        count = values["cosignatures"] or 0
+
+        def work(connection: Any, log: DescribedLog) -> str:
+            state = log.state
+            if count:
+                cosigned = self._cosigned_by(count, state)
+                return self._signed(_checkpoint(state, cosigned.size, Tiles(connection)), cosigned)
+            return self._signed(Checkpoint(state.origin, state.size, state.root), self._cosigned_at(state, state.size))
 
         return _answer(self._read(work).encode(), content_type=PLAIN)
+
+    def _cosigned_at(self, state: LogState, size: int) -> CosignedCheckpoint | None:
+        """Return what witnesses have cosigned of one size."""
+        for cosigned in self._cosigned(state):
+            if cosigned.size == size:
+                return cosigned
+        return None
+
+    def cosigned(self) -> Answer:
+        """List the checkpoints that witnesses have cosigned, the newest first: the newest of each set of witnesses."""
+
+        def work(connection: Any, log: DescribedLog) -> list[JSONObject]:
+            tiles = Tiles(connection)
+            listed = []
+            for cosigned in self._cosigned(log.state):
+                note = self._signed(_checkpoint(log.state, cosigned.size, tiles), cosigned)
+                witnesses = []
+                for key, at in cosigned.times.items():
+                    witnesses.append({"key": key, "at": timestamp(datetime.fromtimestamp(at, UTC))})
+                listed.append({"size": cosigned.size, "checkpoint": note, "witnesses": witnesses})
+            return listed
+
+        return _json(self._read(work))
 
     def tile(self, path: str) -> Answer:
         try:
@@ -149,6 +224,10 @@ class PublicLog:
                 )
             if values["formerSize"] is not None:
                 return _consistency(values["formerSize"], size, tiles)
+            if values["cosignatures"]:
+                size = self._cosigned_by(values["cosignatures"], state).size
+                if values["index"] is None:
+                    _require_cosigned(connection, values["kind"], values["id"], size)
             leaf = self._leaf(connection, values, size)
             checkpoint = _checkpoint(state, size, tiles)
             return {
@@ -157,7 +236,7 @@ class PublicLog:
                 "leaf": _members(leaf),
                 "leafData": _encoded(leaf.data),
                 "hashes": [_encoded(each) for each in inclusion_proof(leaf.number, size, tiles.node)],
-                "checkpoint": self._signed(checkpoint),
+                "checkpoint": self._signed(checkpoint, self._cosigned_at(state, size)),
             }
 
         return _json(self._read(work))
@@ -190,6 +269,16 @@ class PublicLog:
         data = [{"index": leaf.number, **_members(leaf), "leaf": _encoded(leaf.data)} for leaf in found]
         last = found[-1].number if found else first - 1
         return _answer(msgspec.json.encode({"data": data, "nextAfter": last}))
+
+
+def _require_cosigned(connection: Any, kind: str | None, key: str | None, size: int) -> None:
+    """Require that the latest leaf of a document is among those that witnesses have cosigned."""
+    leaf = None if kind is None or key is None else public_log.latest_leaf(connection, kind, key)
+    if leaf is not None and leaf.number >= size:
+        raise NotFound(
+            f"The latest leaf of this document is {leaf.number}, and witnesses have cosigned {size} leaves so far.",
+            "Witnesses are asked every few seconds: try again, or leave out cosignatures.",
+        )
 
 
 def _checkpoint(state: LogState, size: int, tiles: Tiles) -> Checkpoint:
@@ -238,7 +327,7 @@ def _encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _json(data: JSONObject) -> Answer:
+def _json(data: JSONObject | list[JSONObject]) -> Answer:
     return _answer(msgspec.json.encode({"data": data}))
 
 

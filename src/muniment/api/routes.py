@@ -45,7 +45,7 @@ from muniment.api.parameters import (
     whole_number,
     words,
 )
-from muniment.api.public_log import LOG, MAX_LEAVES, TILES, PublicLog
+from muniment.api.public_log import LOG, MAX_COSIGNATURES, MAX_LEAVES, TILES, PublicLog
 from muniment.api.responses import Answer, declared_licence, link_line
 from muniment.kernel import csv_text
 from muniment.kernel.csv_text import CsvForm
@@ -445,8 +445,12 @@ def get_log(context: Context, _path: str, _values: Values, headers: bytes) -> Re
     return _of_log(context.log.describe(), headers)
 
 
-def get_checkpoint(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
-    return _of_log(context.log.checkpoint(), headers)
+def get_checkpoint(context: Context, _path: str, values: Values, headers: bytes) -> Result:
+    return _of_log(context.log.checkpoint(values), headers)
+
+
+def list_cosigned(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
+    return _of_log(context.log.cosigned(), headers)
 
 
 def get_tile(context: Context, path: str, _values: Values, headers: bytes) -> Result:
@@ -624,6 +628,13 @@ PROVEN_ID: Final = text(
 PROVEN_INDEX: Final = whole_number("index", "The leaf to prove, from 0.", minimum=0, default=0)
 PROVEN_SIZE: Final = whole_number(
     "size", "The size of the log to prove it for; the present one by default.", minimum=0, default=1
+)
+COSIGNATURES: Final = whole_number(
+    "cosignatures",
+    "The newest checkpoint that at least so many witnesses have cosigned, instead of the newest of all.",
+    minimum=0,
+    maximum=MAX_COSIGNATURES,
+    default=0,
 )
 FORMER_SIZE: Final = whole_number(
     "formerSize", "The size of a former log that this one continues.", minimum=0, default=0
@@ -918,9 +929,22 @@ ROUTES: Final = (
         tag="Log",
         summary="Get the log's checkpoint",
         description="The signed statement of origin, size and root, in the forms of c2sp.org/tlog-checkpoint and "
-        "c2sp.org/signed-note.",
+        "c2sp.org/signed-note, with the signatures of witnesses that have cosigned it (c2sp.org/tlog-cosignature). "
+        "Witnesses are asked every few seconds, so the newest checkpoint often has none yet.",
         schema="Checkpoint",
         answer=get_checkpoint,
+        parameters=(COSIGNATURES,),
+        quick=in_a_thread,
+    ),
+    Route(
+        path=f"{LOG}/cosigned",
+        operation_id="listCosigned",
+        tag="Log",
+        summary="List cosigned checkpoints",
+        description="The checkpoints that witnesses have cosigned, the newest first. Of those that the same witnesses "
+        "have cosigned, only the newest is kept.",
+        schema="CosignedList",
+        answer=list_cosigned,
         quick=in_a_thread,
     ),
     Route(
@@ -930,10 +954,11 @@ ROUTES: Final = (
         summary="Prove a document or a leaf",
         description="With `kind` and `id`, the proof that a published document is in the log: the leaf, the hashes "
         "that lead to the root, and the signed checkpoint. The `digest` is the SHA-256 of the body of its detail. With "
-        "`index`, the proof of that leaf. With `formerSize`, the proof that the log continues the one of that size.",
+        "`index`, the proof of that leaf. With `formerSize`, the proof that the log continues the one of that size. "
+        "With `cosignatures`, the proof is for the newest checkpoint that so many witnesses have cosigned.",
         schema="LogProofOne",
         answer=get_proof,
-        parameters=(PROVEN_KIND, PROVEN_ID, PROVEN_INDEX, PROVEN_SIZE, FORMER_SIZE),
+        parameters=(PROVEN_KIND, PROVEN_ID, PROVEN_INDEX, PROVEN_SIZE, FORMER_SIZE, COSIGNATURES),
         quick=in_a_thread,
     ),
     Route(

@@ -15,6 +15,7 @@ from muniment_client.models import (
     Company,
     CompanyBundle,
     CompanyList,
+    Cosigned,
     ExportList,
     Facets,
     FrameworkDetail,
@@ -595,6 +596,15 @@ class AsyncCalls:
         """
         return await self._data("/api/v1/log", {}, Log)
 
+    async def list_cosigned(self) -> list[Cosigned]:
+        """
+        List cosigned checkpoints.
+
+        The checkpoints that witnesses have cosigned, the newest first. Of those that the same witnesses have
+        cosigned, only the newest is kept.
+        """
+        return await self._data("/api/v1/log/cosigned", {}, list[Cosigned])
+
     async def get_proof(
         self,
         *,
@@ -603,17 +613,26 @@ class AsyncCalls:
         index: int | None = None,
         size: int | None = None,
         former_size: int | None = None,
+        cosignatures: int | None = None,
     ) -> LogProof:
         """
         Prove a document or a leaf.
 
         With `kind` and `id`, the proof that a published document is in the log: the leaf, the hashes that lead to
         the root, and the signed checkpoint. The `digest` is the SHA-256 of the body of its detail. With `index`,
-        the proof of that leaf. With `formerSize`, the proof that the log continues the one of that size.
+        the proof of that leaf. With `formerSize`, the proof that the log continues the one of that size. With
+        `cosignatures`, the proof is for the newest checkpoint that so many witnesses have cosigned.
         """
         return await self._data(
             "/api/v1/log/proof",
-            {"kind": kind, "id": id, "index": index, "size": size, "formerSize": former_size},
+            {
+                "kind": kind,
+                "id": id,
+                "index": index,
+                "size": size,
+                "formerSize": former_size,
+                "cosignatures": cosignatures,
+            },
             LogProof,
         )
 

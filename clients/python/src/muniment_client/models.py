@@ -550,6 +550,22 @@ class Log(Struct, frozen=True, kw_only=True):
     """The log that could not be continued, if this one began instead of it."""
     checkpoint_url: str = field(name="checkpointUrl")
     tiles_url: str = field(name="tilesUrl")
+    witnesses: list[str] | None = None
+    """The verifier keys of witnesses that are asked to cosign."""
+
+
+class Cosigned(Struct, frozen=True, kw_only=True):
+    size: int
+    checkpoint: str
+    """The signed note, with the cosignatures."""
+    witnesses: list[Cosignature]
+
+
+class Cosignature(Struct, frozen=True, kw_only=True):
+    key: str
+    """The verifier key of the witness."""
+    at: str
+    """When it saw no larger log."""
 
 
 class FormerLog(Struct, frozen=True, kw_only=True):

@@ -1,9 +1,11 @@
 """Read the public log for the API, from the database and with the keys that sign it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from muniment.api.public_log import CosignedCheckpoint
 from muniment.kernel.signed_notes import Checkpoint
+from muniment.store.public_log import LogState
 
 T = TypeVar("T")
 
@@ -32,6 +34,11 @@ class DatabaseLog:
         from muniment.registry.publishing import signed_log
 
         return signed_log.sign_checkpoint(checkpoint)
+
+    def cosigned(self, state: LogState) -> Sequence[CosignedCheckpoint]:
+        from muniment.registry.publishing import witnesses
+
+        return witnesses.cosigned(state.origin, state.size)
 
 
 def _read(work: Callable[[Any, Any], T]) -> T:
