@@ -45,9 +45,11 @@ def wire_values(columns: JSONObject, record: Record | None = None) -> JSONObject
     fields = record.by_column if record else {}
     values: JSONObject = {}
     for column, value in columns.items():
-        if field := fields.get(column):
+        field = fields.get(column)
+        if field is not None:
             values[field.name] = field.kind.wire(value)
         else:
+            # Also an additional member, which has its name and its JSON already.
             values[_NAMES.get(column, column)] = None if value == "" else value
     return values
 
@@ -100,15 +102,19 @@ def charge(actor: Actor, *values: Any) -> None:
     Raises:
         TooMany: the account has changed too much text in a short time.
     """
-    if actor.account_id is not None and actor.via in _LIMITED:
-        size = sum(len(msgspec.json.encode(each)) for each in values if each)
-        # A change that is larger than the limit needs all of it.
-        fairness.current().take("written_bytes", actor.account_id, min(size, fairness.BURST_BYTES))
+    if actor.account_id is None or actor.via not in _LIMITED:
+        return
+    size = sum(len(msgspec.json.encode(value)) for value in values if value)
+    # A change that is larger than the limit needs all of it.
+    fairness.current().take("written_bytes", actor.account_id, min(size, fairness.BURST_BYTES))
 
 
 def names_of(*values: JSONMapping) -> list[str]:
-    """Return the names of fields, in their order."""
-    return list({name: None for each in values for name in each})
+    """Return the names of fields, each once, in their order."""
+    names: dict[str, None] = {}
+    for members in values:
+        names |= dict.fromkeys(members)
+    return list(names)
 
 
 class Changed(NamedTuple):
@@ -146,6 +152,7 @@ def reduce_change(
 
 
 def _reduce(before: Any, after: Any, levels: int) -> tuple[Any, Any, JSONObject | None]:
+    """Return both values without what they share, and what `undo` needs to restore it; None if they stay whole."""
     if type(before) is dict and type(after) is dict and levels:
         return _reduce_object(before, after, levels)
     if type(before) is list and type(after) is list:
@@ -159,9 +166,12 @@ def _reduce_object(before: JSONObject, after: JSONObject, levels: int) -> tuple[
     same = {name for name in before.keys() & after.keys() if _is_same(before[name], after[name])}
     if not same:
         return before, after, None
-    old, new = ({name: each for name, each in side.items() if name not in same} for side in (before, after))
-    changed = reduce_change(old, new, levels=levels - 1)
+    changed = reduce_change(_without(before, same), _without(after, same), levels=levels - 1)
     return changed.before, changed.after, {"members": changed.parts}
+
+
+def _without(members: JSONObject, names: Collection[str]) -> JSONObject:
+    return {name: value for name, value in members.items() if name not in names}
 
 
 def _reduce_list(
@@ -182,13 +192,15 @@ def _reduce_list(
 
 def rows_by_id(rows: Any) -> dict[str, JSONObject] | None:
     """Return the rows of a list by id, or None if these do not tell them apart."""
-    found: dict[str, JSONObject] = {}
-    for row in rows if type(rows) is list else ():
-        each = row.get("id") if type(row) is dict else None
-        if type(each) is not str or not each or each in found:
+    if type(rows) is not list:
+        return {}
+    by_id: dict[str, JSONObject] = {}
+    for row in rows:
+        row_id = row.get("id") if type(row) is dict else None
+        if type(row_id) is not str or not row_id or row_id in by_id:
             return None
-        found[each] = row
-    return found
+        by_id[row_id] = row
+    return by_id
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -200,23 +212,28 @@ def _moved(before: Sequence[str], after: Sequence[str]) -> set[str]:
     """Return the fewest ids without which both have the same order: those outside a longest increasing subsequence."""
     if before == after:
         return set()
-    place = {each: index for index, each in enumerate(before)}
-    tails: list[int] = []
-    ends: list[int] = []
-    former: list[int] = []
-    for index, each in enumerate(after):
-        at = bisect_left(tails, place[each])
-        former.append(ends[at - 1] if at else -1)
-        if at == len(tails):
-            tails.append(place[each])
-            ends.append(index)
+    place_before = {row_id: place for place, row_id in enumerate(before)}
+    # Patience sorting: of all increasing runs of one length, the one that ends lowest can be continued best. For each
+    # length, the place where that run ends, and the index in *after* of its last id.
+    lowest_ends: list[int] = []
+    last_indexes: list[int] = []
+    # For each id of *after*, the index of the one before it in its run, -1 for the first.
+    predecessors: list[int] = []
+    for index, row_id in enumerate(after):
+        place = place_before[row_id]
+        length = bisect_left(lowest_ends, place)  # of the longest run that this id continues
+        predecessors.append(last_indexes[length - 1] if length else -1)
+        if length == len(lowest_ends):
+            lowest_ends.append(place)
+            last_indexes.append(index)
         else:
-            tails[at], ends[at] = place[each], index
+            lowest_ends[length] = place
+            last_indexes[length] = index
     moved = set(after)
-    index = ends[-1]
+    index = last_indexes[-1]
     while index >= 0:
         moved.discard(after[index])
-        index = former[index]
+        index = predecessors[index]
     return moved
 
 
@@ -237,7 +254,7 @@ def _runs(ids: Iterable[str], placed_ids: Collection[str]) -> list[list[Any]]:
     return runs
 
 
-def _member(values: JSONObject, name: str) -> JSONObject:
+def _only(values: JSONObject, name: str) -> JSONObject:
     return {name: values[name]} if name in values else {}
 
 
@@ -254,14 +271,15 @@ class Change(NamedTuple):
     def of(self, name: str) -> "Change | None":
         """Return this change with the field *name* alone; None if it did not change."""
         if name in self.before or name in self.after:
-            return Change(_member(self.before, name), _member(self.after, name), _member(self.parts or {}, name))
+            return Change(_only(self.before, name), _only(self.after, name), _only(self.parts or {}, name))
         if name != ROUNDS or ROUND not in self.after:
             return None
+        # The edit of one round, as the change of the list with that row alone: a new round comes first.
         old, new = self.before.get(ROUND), self.after[ROUND]
-        places = [] if old else [["", "", 0, new.get("id")]]
         rows_before = [old] if old else []
         rows_after = [new] if new else []
-        return Change({ROUNDS: rows_before}, {ROUNDS: rows_after}, {ROUNDS: {"from": [], "to": places}})
+        places_after = [] if old else [["", "", 0, new.get("id")]]
+        return Change({ROUNDS: rows_before}, {ROUNDS: rows_after}, {ROUNDS: {"from": [], "to": places_after}})
 
 
 _UNREAD: Final = Change({}, {}, None)
@@ -277,27 +295,31 @@ def values_before(
         later: the changes of the same row after it, oldest first.
         current: returns the present values of fields, in the form of the history.
     """
-    undone = {name: [of_field] for name, of_field in _changes_of_rows(change)}
-    if not undone:
+    # The changes of each field that has to be undone, from the wanted one on; the other fields are stored whole.
+    changes_to_undo = {name: [of_field] for name, of_field in _changes_of_rows(change)}
+    if not changes_to_undo:
         return dict(change.before)
-    ends: JSONObject = {}
+    # A whole value of the field after these changes: from it, they are undone backwards.
+    whole_values: JSONObject = {}
     for later_change in later:
-        for name in undone.keys() - ends.keys():
+        for name in changes_to_undo.keys() - whole_values.keys():
             of_field = later_change.of(name)
             if of_field is None:
                 continue
             if of_field.part_of(name) is None:
-                ends[name] = of_field.before.get(name)
+                whole_values[name] = of_field.before.get(name)
             else:
-                undone[name].append(of_field)
-        if len(ends) == len(undone):
-            break
-    if missing := undone.keys() - ends.keys():
-        present = current(missing)
-        ends |= {name: present.get(name) for name in missing}
+                changes_to_undo[name].append(of_field)
+        if len(whole_values) == len(changes_to_undo):
+            break  # the later entries are many, and are read one by one
+    missing = changes_to_undo.keys() - whole_values.keys()
+    if missing:
+        present_values = current(missing)
+        for name in missing:
+            whole_values[name] = present_values.get(name)
     values = dict(change.before)
-    for name, changes in undone.items():
-        values[name] = _undo_all(name, ends[name], changes)
+    for name, changes in changes_to_undo.items():
+        values[name] = _undo_all(name, whole_values[name], changes)
     return values
 
 
@@ -333,12 +355,13 @@ def touching(
 def rows_naming(model: type[models.Model], columns: tuple[str, ...], text: str) -> models.QuerySet[Any]:
     """Return the rows of a table with *text*, in any case, as a value in one of the columns."""
     encoded = msgspec.json.encode(text).decode()
-    texts = {f"{column}_text": Cast(column, TextField()) for column in columns}
+    # The columns are JSON, which Django compares as such: as text, the value is found wherever it is nested.
+    as_texts = {f"{column}_text": Cast(column, TextField()) for column in columns}
     contains = Q(pk__in=[])
-    for column in texts:
+    for column in as_texts:
         contains |= Q(**{f"{column}__icontains": encoded})
-    found: models.QuerySet[Any] = model._default_manager.annotate(**texts).filter(contains)  # noqa: SLF001 - Django's public name
-    return found
+    naming: models.QuerySet[Any] = model._default_manager.annotate(**as_texts).filter(contains)  # noqa: SLF001 - Django's public name
+    return naming
 
 
 def read_page(
@@ -350,21 +373,24 @@ def read_page(
     Args:
         with_values: also read the values, as long as those of the page have at most `MAX_READ` characters.
     """
+    # First the entries without their values: one value can have megabytes, and a page has many entries.
     size = Length("before") + Length("after") + Coalesce(Length("parts"), 0)
     light = entries.select_related("account").annotate(size=size).defer("before", "after", "parts")
-    found: Page[Any] = Page.of(light.order_by("-at", "-pk"), page, page_size)
-    left, chosen = MAX_READ, set()
-    for each in found.items:
-        if with_values and each.size <= left:
-            left -= each.size
-            chosen.add(each.pk)
-    stored = HistoryEntry.objects.filter(pk__in=chosen)
-    values = {key: Change(*of) for key, *of in stored.values_list("pk", *Change._fields)}
-    for each in found.items:
-        change = values.get(each.pk, _UNREAD)
-        each.is_loaded = each.pk in values
-        each.before, each.after, each.parts = change
-    return found
+    page_of_entries: Page[Any] = Page.of(light.order_by("-at", "-pk"), page, page_size)
+    left = MAX_READ
+    read_keys = set()
+    for listed in page_of_entries.items:
+        if with_values and listed.size <= left:
+            left -= listed.size
+            read_keys.add(listed.pk)
+    changes: dict[int, Change] = {}
+    stored = HistoryEntry.objects.filter(pk__in=read_keys)
+    for key, *values in stored.values_list("pk", *Change._fields):
+        changes[key] = Change(*values)
+    for listed in page_of_entries.items:
+        listed.is_loaded = listed.pk in changes
+        listed.before, listed.after, listed.parts = changes.get(listed.pk, _UNREAD)
+    return page_of_entries
 
 
 class LaterChanges(Conflict):
@@ -407,6 +433,7 @@ def _changes_after(entry: HistoryEntry) -> Iterator[Change]:
     if ROUNDS in names:
         names.add(ROUND)
     later = touching(_later(entry), names).order_by("pk")
+    # One at a time: the caller stops at the first entry that has the whole values, and one can have megabytes.
     for values in later.values_list(*Change._fields).iterator(chunk_size=1):
         yield Change(*values)
 
@@ -422,7 +449,8 @@ def check_later(entry: HistoryEntry, fields: Collection[str]) -> None:
     touched: set[str] = set()
     for names in later.values_list("changed", flat=True).iterator():
         touched.update(names)
-    if both := [name for name in fields if name in touched]:
+    both = [name for name in fields if name in touched]
+    if both:
         raise LaterChanges(both)
 
 
@@ -442,10 +470,14 @@ def undo(value: Any, before: Any, after: Any, part: JSONMapping | None) -> Any:
 
 
 def _undo_object(value: JSONObject, before: JSONObject, after: JSONObject, parts: JSONMapping) -> JSONObject:
-    found = {name: each for name, each in value.items() if name in before or name not in after}
-    for name, each in before.items():
-        found[name] = undo(value.get(name), each, after.get(name), parts.get(name))
-    return found
+    undone: JSONObject = {}
+    for name, member in value.items():
+        is_added = name in after and name not in before  # by the change
+        if not is_added:
+            undone[name] = member
+    for name, member_before in before.items():
+        undone[name] = undo(value.get(name), member_before, after.get(name), parts.get(name))
+    return undone
 
 
 def _undo_list(rows: list[Any], before: Iterable[JSONObject], part: JSONMapping) -> list[Any]:
@@ -465,6 +497,7 @@ def _undo_list(rows: list[Any], before: Iterable[JSONObject], part: JSONMapping)
     without_neighbours: list[tuple[int, list[Any]]] = []
     for front, back, index, *ids in part["from"]:
         run = _rows_of(ids, former_rows, present_rows)
+        # By a neighbour rather than by the index, which later changes of the list have shifted.
         if not front or front in kept_ids:
             behind[front] = run
         elif back and back in kept_ids:
@@ -493,8 +526,11 @@ def _rows_of(ids: Iterable[str], former_rows: JSONMapping, present_rows: JSONMap
 
 def without_rows(part: JSONMapping, ids: Collection[str]) -> JSONObject:
     """Return a part of a list without the places of some rows."""
-    found: JSONObject = {}
+    reduced: JSONObject = {}
     for side, runs in part.items():
-        left = ([*run[:3], *(each for each in run[3:] if each not in ids)] for run in runs)
-        found[side] = [run for run in left if len(run) > 3]
-    return found
+        reduced[side] = []
+        for front, back, index, *placed_ids in runs:
+            left_ids = [row_id for row_id in placed_ids if row_id not in ids]
+            if left_ids:
+                reduced[side].append([front, back, index, *left_ids])
+    return reduced

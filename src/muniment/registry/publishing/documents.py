@@ -74,9 +74,10 @@ def all_documents(told: Callable[[int], object] = lambda _: None) -> Iterator[Pu
         keys = iter(list(public.values_list("pk", flat=True)))
         while chunk := list(islice(keys, CHUNK)):
             told(done)
-            found = render(kind, chunk)
+            documents = render(kind, chunk)
             done += len(chunk)
-            yield from (found[key] for key in chunk)
+            for key in chunk:  # in the order of publication, which the statements of a chunk do not keep
+                yield documents[key]
 
 
 def render(kind: str, keys: list[int], loaded: dict[int, CompanyView] | None = None) -> dict[int, PublishedDocument]:
@@ -117,21 +118,23 @@ def company_views(keys: list[int], without: Mapping[str, Collection[int]] = NONE
     """
     if not keys:
         return {}
-    every = _stored(Company, f"{_COMPANIES} WHERE company.id IN ({marks(keys)})", keys)
-    views = {columns["id"]: CompanyView(columns, has_owner=bool(columns["has_owner"])) for columns in every}
+    views: dict[int, CompanyView] = {}
+    for columns in _stored(Company, f"{_COMPANIES} WHERE company.id IN ({marks(keys)})", keys):
+        views[columns["id"]] = CompanyView(columns, has_owner=bool(columns["has_owner"]))
     of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
-    chosen = dict.fromkeys(_TABLES_OF_LISTS, (of_these, keys))
+    conditions = dict.fromkeys(_TABLES_OF_LISTS, (of_these, keys))
     for member, left_out in without.items():
         if left_out:
-            chosen[member] = _of_others(keys, left_out)
-    of_some, some = chosen["positions"]
-    for company, _, *place in rows(f"{_PLACES_OF_COMPANIES} {of_some}", some):
+            conditions[member] = _of_others(keys, left_out)
+    condition, chosen = conditions["positions"]
+    for company, _, *place in rows(f"{_PLACES_OF_COMPANIES} {condition}", chosen):
         views[company].positions.append(_place(place))
-    of_some, some = chosen["proposals"]
-    for company, text in rows(f"SELECT company_id, document FROM registry_proposal {of_some}", some):
+    # Proposals and holders stay encoded: a company has thousands, and answers show them as they are stored.
+    condition, chosen = conditions["proposals"]
+    for company, text in rows(f"SELECT company_id, document FROM registry_proposal {condition}", chosen):
         views[company].proposals.append(msgspec.Raw(text.encode()))
-    of_some, some = chosen["capTable"]
-    for company, text in rows(f"SELECT company_id, document FROM registry_captableentry {of_some}", some):
+    condition, chosen = conditions["capTable"]
+    for company, text in rows(f"SELECT company_id, document FROM registry_captableentry {condition}", chosen):
         views[company].cap_table.append(msgspec.Raw(text.encode()))
     for company, item, public, name, target, *days in rows(
         "SELECT company_id, item_id, public, name, target_minor, opened_on, closed_on"
@@ -141,7 +144,8 @@ def company_views(keys: list[int], without: Mapping[str, Collection[int]] = NONE
         opened, closed = map(_day, days)
         views[company].rounds.append(RoundRow(name, target, opened, closed, item, bool(public)))
     _add_proofs(views)
-    for pk, assessments in assessments_of(pk for pk, view in views.items() if view.columns["has_scores"]).items():
+    with_scores = [pk for pk, view in views.items() if view.columns["has_scores"]]
+    for pk, assessments in assessments_of(with_scores).items():
         views[pk].assessments = assessments
     return views
 
@@ -182,28 +186,33 @@ def rows_of_list(member: str, company: int) -> Iterator[Any]:
         statement = f"SELECT company_id, rank, document FROM {_TABLES_OF_LISTS[member]}"
     last_rank = -1
     while True:
-        found = rows(
+        chunk = rows(
             f"{statement} WHERE company_id = %s AND rank > %s ORDER BY rank LIMIT %s",
             [company, last_rank, _LIST_CHUNK],
         )
-        for _, last_rank, *columns in found:  # noqa: B007 - the next rows are after the last one
-            yield position_in_company(_place(columns)) if is_of_people else msgspec.Raw(columns[0].encode())
-        if len(found) < _LIST_CHUNK:
+        for _, last_rank, *columns in chunk:  # noqa: B007 - the next rows are after the last one
+            if is_of_people:
+                yield position_in_company(_place(columns))
+            else:
+                yield msgspec.Raw(columns[0].encode())
+        if len(chunk) < _LIST_CHUNK:
             return
 
 
 def _owned_on(stored: str | None, name: str, item: str = "") -> str:
     """Return the day on which an owner changed a text, or a row of a list, that still waits for a review; else ""."""
-    if not stored or '"owner"' not in stored:
+    if not stored or '"owner"' not in stored:  # which spares most rows the decoding
         return ""
     return provenance.owned_on(msgspec.json.decode(stored), name, item)
 
 
 def _add_proofs(views: dict[int, CompanyView]) -> None:
-    chosen = {view.columns["proof_id"]: view for view in views.values() if view.columns["proof_id"]}
-    for proof in DomainProof.objects.filter(pk__in=chosen) if chosen else ():
+    by_proof = {view.columns["proof_id"]: view for view in views.values() if view.columns["proof_id"]}
+    if not by_proof:
+        return
+    for proof in DomainProof.objects.filter(pk__in=by_proof):
         assert proof.verified_at is not None  # noqa: S101 - it is verified
-        chosen[proof.pk].verified_domain = {
+        by_proof[proof.pk].verified_domain = {
             "domain": proof.domain,
             "method": proof.method,
             "verifiedAt": timestamp(proof.verified_at),
@@ -234,41 +243,43 @@ def person_documents(keys: list[int]) -> dict[int, PublishedDocument]:
 
 
 def framework_documents(keys: list[int]) -> dict[int, PublishedDocument]:
-    rows: Any = list(Framework.objects.filter(pk__in=keys).values())
-    public = Company.objects.filter(pk__in=[row["company_id"] for row in rows], state=State.PUBLISHED)
-    named = ("id", "slug", "name", "symbol", "icon", "description", "provenance", "logo_digest")
-    companies: Any = {row["id"]: row for row in public.annotate(logo_digest=fetched_logo()).values(*named)}
+    frameworks: Any = list(Framework.objects.filter(pk__in=keys).values())
+    # An unlisted company is not shown, although its framework refers to it.
+    public = Company.objects.filter(pk__in=[row["company_id"] for row in frameworks], state=State.PUBLISHED)
+    columns = ("id", "slug", "name", "symbol", "icon", "description", "provenance", "logo_digest")
+    companies: Any = {row["id"]: row for row in public.annotate(logo_digest=fetched_logo()).values(*columns)}
     authored = set(FrameworkSpecification.objects.filter(framework_id__in=keys).values_list("framework_id", flat=True))
     counts = counts_of(keys)
     documents = {}
-    for row in rows:
-        key, company = row["id"], companies.get(row["company_id"])
-        best = FrameworkScores(counts[key], best_of(key)) if key in counts else None
-        documents[key] = framework_document(row, company, settings.SCHEMA, authored=key in authored, scores=best)
+    for row in frameworks:
+        key = row["id"]
+        company = companies.get(row["company_id"])
+        scores = FrameworkScores(counts[key], best_of(key)) if key in counts else None
+        documents[key] = framework_document(row, company, settings.SCHEMA, authored=key in authored, scores=scores)
     return documents
 
 
 def assessments_of(companies: Iterable[int]) -> dict[int, list[JSONObject]]:
     """Return the published scores of companies by public frameworks, the latest report first."""
-    found: dict[int, list[JSONObject]] = defaultdict(list)
-    if not (keys := list(companies)):
-        return found
+    by_company: dict[int, list[JSONObject]] = defaultdict(list)
+    keys = list(companies)
+    if not keys:
+        return by_company
     public = Score.objects.filter(company_id__in=keys, framework__published=True)
     of_others = ("company_id", "company__slug", "framework__slug", "framework__name")
     for row in public.order_by("-assessed_at", "framework__slug").values(*of_others, *_COLUMNS):
         framework_id = row["framework__slug"]
-        sections = {} if row["sections"] is None else {"sections": row["sections"]}
-        found[row["company_id"]].append(
-            {
-                "frameworkId": framework_id,
-                "frameworkName": row["framework__name"],
-                **_shown(row, row["company__slug"], framework_id),
-                "specificationVersion": row["specification_version"],
-                "evaluator": _evaluator(row),
-                **sections,
-            }
-        )
-    return found
+        assessment = {
+            "frameworkId": framework_id,
+            "frameworkName": row["framework__name"],
+            **_shown(row, row["company__slug"], framework_id),
+            "specificationVersion": row["specification_version"],
+            "evaluator": _evaluator(row),
+        }
+        if row["sections"] is not None:
+            assessment["sections"] = row["sections"]
+        by_company[row["company_id"]].append(assessment)
+    return by_company
 
 
 def _evaluator(row: JSONObject) -> str:
@@ -316,7 +327,9 @@ def best_of(framework: int) -> list[JSONObject]:
     ranked: list[JSONObject] = []
     for place, row in enumerate(found.values("framework__slug", *of_company, *_COLUMNS)[:TOP_SCORES], 1):
         score = _shown(row, row["company__slug"], row["framework__slug"])
-        rank = ranked[-1]["rank"] if ranked and ranked[-1]["score"] == score["score"] else place
+        rank = place
+        if ranked and ranked[-1]["score"] == score["score"]:
+            rank = ranked[-1]["rank"]  # equal scores share the rank of the first of them
         company = {name.removeprefix("company__"): row[name] for name in of_company}
         ranked.append({"rank": rank, "company": company, **score})
     return ranked
@@ -387,18 +400,19 @@ def _conversions(model: type[models.Model], names: tuple[str, ...], vendor: str)
     """Return what turns stored values into those of the model, as the ORM does on databases of this *vendor*."""
     meta = model._meta  # noqa: SLF001 - Django's public name
     fields = {field.column: field for field in meta.concrete_fields}
-    found: list[tuple[str, _Convert]] = []
+    conversions: list[tuple[str, _Convert]] = []
     for name in names:
         field = fields.get(name)
+        # Without Django's converters, which are called with a connection and a column for each value.
         if isinstance(field, JSONText):
-            found.append((name, msgspec.json.decode))
+            conversions.append((name, msgspec.json.decode))
         elif vendor == "sqlite" and isinstance(field, models.DateTimeField):
-            found.append((name, _aware))
+            conversions.append((name, _aware))
         elif field:
             column = field.get_col(meta.db_table)
-            converters = (*connection.ops.get_db_converters(column), *field.get_db_converters(connection))
-            found += [(name, partial(_convert, each, column)) for each in converters]
-    return tuple(found)
+            for converter in (*connection.ops.get_db_converters(column), *field.get_db_converters(connection)):
+                conversions.append((name, partial(_convert, converter, column)))
+    return tuple(conversions)
 
 
 def _convert(converter: Callable[[Any, Any, Any], Any], column: Any, value: Any) -> Any:

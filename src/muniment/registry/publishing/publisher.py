@@ -110,7 +110,7 @@ Standing = tuple[int, str, bool, bool, int | None]
 
 
 class _Move(NamedTuple):
-    """The change of one document; *number* is the row's publication number, None before its first publication."""
+    """The change of a document; *number* is the row's publication number, None before its first publication."""
 
     kind: str
     pk: int
@@ -295,10 +295,13 @@ def render_again(*, edition: int, mark: str, told: Callable[[int], object] = lam
 
 def is_outdated() -> bool:
     """Return whether another version, or this one with other declared fields, has rendered the documents."""
-    with suppress(SchemaMismatch):
-        _feed()[0].check(_feed()[1])
-        return mark_in(head()[1]) != mark_of(settings.DECLARED_FIELDS)
-    return True
+    store, raw = _feed()
+    try:
+        store.check(raw)
+    except SchemaMismatch:
+        return True
+    _, epoch, _ = head()
+    return mark_in(epoch) != mark_of(settings.DECLARED_FIELDS)
 
 
 def publish(affected: AffectedRows) -> int | None:
@@ -318,14 +321,15 @@ def publish(affected: AffectedRows) -> int | None:
         epoch: str = store.head(raw)[1]
     if mark_in(epoch) != mark_of(settings.DECLARED_FIELDS):
         current.look()  # another process has applied other fields, and the documents have them
-    frameworks = _moves("framework", affected.frameworks, _framework_standings)
-    turned = [move.pk for move in frameworks if move.change != "updated"]
-    if turned:
-        affected.company(*documents.companies_with(turned))  # they show scores of public frameworks only
+    framework_moves = _moves("framework", affected.frameworks, _framework_standings)
+    appearing_or_gone = [move.pk for move in framework_moves if move.change != "updated"]
+    if appearing_or_gone:
+        # Companies show scores of public frameworks only.
+        affected.company(*documents.companies_with(appearing_or_gone))
     moves = [
         *_moves("company", affected.companies, _company_standings),
         *_moves("person", affected.people, _person_standings),
-        *frameworks,
+        *framework_moves,
     ]
     if not moves:
         return None
@@ -343,8 +347,7 @@ def publish(affected: AffectedRows) -> int | None:
         stamp = _next_stamp(at)
         store.apply(raw, _entries(moves, first, at, stamp, affected.loaded))
         put_stamp(raw, edition, stamp)
-    announced = [(move.kind, move.slug, move.change, sequence) for sequence, move in enumerate(moves, first)]
-    announce_to_plugins(announced)
+    announce_to_plugins((move.kind, move.slug, move.change, sequence) for sequence, move in enumerate(moves, first))
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
 
@@ -413,6 +416,7 @@ def _write_moves(moves: list[_Move]) -> None:
 def _entries(
     moves: list[_Move], first: int, at: str, stamp: str, loaded: dict[int, CompanyView] | None
 ) -> Iterator[PublishedEntry]:
+    # In chunks, so that an import of a registry does not hold all of its documents at once.
     numbered = iter(enumerate(moves, first))
     while chunk := list(islice(numbered, CHUNK)):
         documents: dict[tuple[str, int], PublishedDocument] = {}
@@ -468,8 +472,12 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 def changed_fields(kind: str, before: bytes, after: bytes) -> tuple[str, ...]:
     """Return the names of members that differ between two bodies of a document, in the order of the later one."""
     old, new = _flat(kind, before), _flat(kind, after)
-    names = (*new, *(name for name in old if name not in new))
-    return tuple(name for name in names if name not in _MOMENTS and old.get(name) != new.get(name))
+    names = []
+    for name in {**new, **old}:  # those of the later one first
+        # Every change moves its moment, which says nothing of what changed.
+        if name not in _MOMENTS and old.get(name) != new.get(name):
+            names.append(name)
+    return tuple(names)
 
 
 def known_changes(kind: str, before: bytes, after: bytes) -> tuple[str, ...] | None:
@@ -482,6 +490,7 @@ def known_changes(kind: str, before: bytes, after: bytes) -> tuple[str, ...] | N
 
 def _flat(kind: str, body: bytes) -> dict[str, bytes]:
     """Return the encoded members of a document; the members of a company beside its parts."""
+    # The members stay encoded: their values are only compared.
     members = _decode(body)["data"]
     if kind == "company":
         members = {**_members(members.pop("company")), **members}
@@ -509,12 +518,13 @@ def _person_standings(keys: list[int]) -> Iterator[Standing]:
 
 
 def _framework_standings(keys: list[int]) -> Iterator[Standing]:
-    found = Framework.objects.filter(pk__in=keys)
-    for pk, slug, kind, listed, was_public, number, state in found.values_list(
+    frameworks = Framework.objects.filter(pk__in=keys)
+    for pk, slug, kind, listed, was_public, number, state in frameworks.values_list(
         "pk", "slug", "kind", "listed", "published", "publication_number", "company__state"
     ):
-        public = listed and (kind == Framework.Kind.SCORE or state == State.PUBLISHED)
-        yield pk, slug, public, was_public, number
+        # A program is that of a company, and is public with it.
+        is_public = listed and (kind == Framework.Kind.SCORE or state == State.PUBLISHED)
+        yield pk, slug, is_public, was_public, number
 
 
 # ---------------------------------------------------------------- what plugins hear of publications
@@ -553,9 +563,10 @@ def tell_plugin(run: JobRun) -> dict[str, int]:
     """
     name, rows = run.payload["plugin"], run.payload["publications"]
     plugins = installed()
-    call = next((each for each in plugins.calls("published") if each.plugin == name), None)
+    call = next((call for call in plugins.calls("published") if call.plugin == name), None)
     if call is None:
-        if failed := next((each for each in plugins.failed if each.name == name), None):
+        failed = next((plugin for plugin in plugins.failed if plugin.name == name), None)
+        if failed is not None:  # a corrected version may be installed before the attempts end
             raise RuntimeError(Phrase("the plugin {name} cannot be loaded: {fault}", name=name, fault=failed.fault))
         raise Abandoned(Phrase("the plugin {name} is not installed, or does not hear of publications", name=name))
     heard = len(run.kept("told:"))

@@ -100,7 +100,9 @@ class FrameworkScores(NamedTuple):
 
 def position_of(listed_on: date | None, publication_number: int) -> int:
     """Return the sort position within a kind: by listing date, also one in the future, then by publication."""
-    return (listed_on.toordinal() if listed_on else 0) << 40 | publication_number
+    day = listed_on.toordinal() if listed_on else 0
+    # One number, so that an index of one column has the order: the day above 40 bits for the publication.
+    return day << 40 | publication_number
 
 
 def shown_logo(icon: str, fetched_digest: str | None) -> JSONObject | None:
@@ -113,15 +115,18 @@ def shown_logo(icon: str, fetched_digest: str | None) -> JSONObject | None:
     """
     uploaded = PICTURE_PATH.fullmatch(icon)
     digest = uploaded["digest"] if uploaded else fetched_digest
-    return {"url": f"/pictures/{digest}-{LOGO_SIDE}.webp", "width": LOGO_SIDE, "height": LOGO_SIDE} if digest else None
+    if not digest:
+        return None
+    return {"url": f"/pictures/{digest}-{LOGO_SIDE}.webp", "width": LOGO_SIDE, "height": LOGO_SIDE}
 
 
 def public_former_names(stored: Any) -> list[JSONObject] | None:
     """Return the former names that no side hides, as answers show them, the latest first; None if there are none."""
     names = []
     for former_name in stored or ():
-        if former.HIDDEN not in former_name:
-            names.append({member: former_name[member] for member in former.MEMBERS if former_name.get(member)})
+        if former.HIDDEN in former_name:
+            continue
+        names.append({member: former_name[member] for member in former.MEMBERS if former_name.get(member)})
     return names or None
 
 
@@ -146,6 +151,7 @@ def company_object(view: CompanyView, schema: Schema) -> JSONObject:
     view.places = places_of(row["address"]) if row["address"] else []
     derived_countries = list(dict.fromkeys(place.derived for place in view.places if place.derived))
     derived = {
+        # A stored size is that of a team of which no position is listed.
         "teamSize": view.people or row["team_size"],
         "raising": view.raising,
         "maintainedByOwner": view.has_owner,
@@ -156,7 +162,7 @@ def company_object(view: CompanyView, schema: Schema) -> JSONObject:
         "derivedCountries": derived_countries or None,
     }
     if row["listed_month_only"]:
-        derived["listedAt"] = None
+        derived["listedAt"] = None  # createdAt shows the month, of which the stored day is only the first
     view.shown = schema.company.published(row, derived)
     return view.shown
 
@@ -236,7 +242,8 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
 
 def _counted_treasury(row: JSONMapping) -> int | None:
     """Return the amount that lists and sums count as a treasury: none whose note says that it is something else."""
-    return None if (row["extra"] or {}).get(TREASURY_NOTE) else row["treasury_minor"]
+    extra = row["extra"] or {}
+    return None if extra.get(TREASURY_NOTE) else row["treasury_minor"]
 
 
 def company_mark(view: CompanyView) -> str:
@@ -300,6 +307,7 @@ def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Sc
     titles = [place.title for place in places if place.title]
     company_names = [company["name"] for company in companies if company["name"]]
     positions = [_position(place, {"company": place.company}) for place in places]
+    # The item of a list has the number of companies, and the detail has the positions themselves.
     members = schema.person.published(columns, {"companyCount": count, "positions": positions})
     item = {name: value for name, value in members.items() if name != "positions"}
     detail = {name: value for name, value in members.items() if name != "companyCount"}
@@ -345,10 +353,11 @@ def framework_document(
         "scoreCount": scores.total if scores else None,
     }
     item = schema.framework.published(columns, derived)
-    best = None
+    best_scores = None
     if scores:
-        best = [{**score, "company": _operator(score["company"])} for score in scores.best]
-    detail = {**derived, "companyDescription": company["description"] if company else "", "topScores": best}
+        best_scores = [{**score, "company": _operator(score["company"])} for score in scores.best]
+    description = company["description"] if company else ""
+    detail = {**derived, "companyDescription": description, "topScores": best_scores}
     return PublishedDocument(
         kind="framework",
         key=columns["slug"],
@@ -413,8 +422,9 @@ def _numbers_and_addresses(view: CompanyView) -> list[str]:
     """Return by what single proposals and holders are found: the former by their number, the latter by their wallet."""
     proposals = map(_decode_row, islice(view.proposals, MAX_PROPOSALS))
     holders = map(_decode_row, islice(view.cap_table, MAX_HOLDERS))
-    named = [*(row.id for row in proposals), *(row.address for row in holders)]
-    return [text for text in named if isinstance(text, str)]
+    numbers = [row.id for row in proposals if isinstance(row.id, str)]
+    addresses = [row.address for row in holders if isinstance(row.address, str)]
+    return numbers + addresses
 
 
 def search_texts_of_company(
@@ -445,12 +455,13 @@ def search_texts_of_company(
             names_and_titles[name] = None
         if title:
             names_and_titles[title] = None
+    former_names = public_former_names(row["former_names"]) or ()
     return SearchTexts(
         keys=(*marked(SYMBOL, [row["symbol"]]), *marked(SITE, [*sites, *identifiers, *on_chain, *listed])),
         themes="\n".join(theme for theme in themes if theme),
         place="\n".join(dict.fromkeys(_places(row["address"]))),
         people="\n".join(islice(names_and_titles, MAX_PEOPLE)),
-        former=tuple(former_name["name"] for former_name in public_former_names(row["former_names"]) or ()),
+        former=tuple(former_name["name"] for former_name in former_names),
     )
 
 

@@ -60,21 +60,24 @@ class Mismatch(NamedTuple):
 
 def differences(kind: str, keys: list[int]) -> Iterator[Mismatch]:
     """Compare the published documents of rows with their source. Call it in a snapshot or a transaction."""
-    changing = set(due().filter(pk__in=keys).values_list("pk", flat=True)) if kind == "company" else set()
+    changing: set[int] = set()
+    if kind == "company":
+        changing = set(due().filter(pk__in=keys).values_list("pk", flat=True))
     for pk, document in render(kind, keys).items():
-        found = _faults(document)
-        if found.names and pk not in changing:  # a round opens or closes today, and a job publishes it soon
-            yield Mismatch(kind, pk, document.key, found)
+        faults = _faults(document)
+        if faults.names and pk not in changing:  # a round opens or closes today, and a job publishes it soon
+            yield Mismatch(kind, pk, document.key, faults)
 
 
 def _faults(document: PublishedDocument) -> RowFaults:
     if connection.vendor == "sqlite":
-        found = published_rows.faults_of(connection.connection, document)
+        faults = published_rows.faults_of(connection.connection, document)
     else:
-        found = published_rows.faults_of_feed_row(connection.connection, document)
-    if not found.names or "body" not in found.names:
-        return found._replace(is_intact=False)
-    return found
+        faults = published_rows.faults_of_feed_row(connection.connection, document)
+    if "body" not in faults.names:
+        # An intact body accuses the source only if the source says something else.
+        return faults._replace(is_intact=False)
+    return faults
 
 
 def public_keys(kind: str, after: int, limit: int) -> list[int]:
@@ -96,8 +99,9 @@ def strays(kind: str) -> list[str]:
 def publish_again(found: list[Mismatch]) -> None:
     """Publish rows that differ, in the caller's transaction; the change feed tells their followers."""
     affected = publisher.AffectedRows()
-    for each in found:
-        {"company": affected.company, "person": affected.person, "framework": affected.framework}[each.kind](each.pk)
+    add = {"company": affected.company, "person": affected.person, "framework": affected.framework}
+    for mismatch in found:
+        add[mismatch.kind](mismatch.pk)
     publisher.publish(affected)
 
 
@@ -106,11 +110,14 @@ def _look(after: str, limit: int, mend: bool) -> Slice:  # noqa: FBT001 - the si
     if kind == _STRAYS:
         return Slice(1, [*_stray_damages(), *_index_damages(mend=mend)], None)
     keys = public_keys(kind, int(last), limit)
+    # Found before any is mended: mending writes, and a snapshot only reads.
     with snapshot():
-        found = list(differences(kind, keys))
-    damages = [_damage(each, mend=mend) for each in found]
+        mismatches = list(differences(kind, keys))
+    damages = [_damage(mismatch, mend=mend) for mismatch in mismatches]
+    if len(keys) == limit:
+        return Slice(len(keys), damages, f"{kind} {keys[-1]}")
     following = [*KINDS, _STRAYS][KINDS.index(kind) + 1]
-    return Slice(len(keys), damages, f"{kind} {keys[-1]}" if len(keys) == limit else f"{following} 0")
+    return Slice(len(keys), damages, f"{following} 0")
 
 
 def mend_damaged(names: Sequence[tuple[str, str]]) -> None:
@@ -253,18 +260,21 @@ def republish(*, rebuild: bool = False, told: Callable[[int], object] = lambda _
     """
     examined = replaced = unlisted = 0
     before = _state_digest()
-    for kind in KINDS if not rebuild else ():
+    kinds = () if rebuild else KINDS
+    for kind in kinds:
         last = 0
         while keys := public_keys(kind, last, _CHUNK):
-            found, is_structural = _replace(kind, keys)
+            differing, is_structural = _replace(kind, keys)
             rebuild = rebuild or is_structural
-            replaced, examined, last = replaced + found, examined + len(keys), keys[-1]
+            replaced += differing
+            examined += len(keys)
+            last = keys[-1]
             told(examined)
         unlisted += _unlist_strays(kind)
     rebuild = rebuild or _has_wrong_indexes()
     if rebuild:
         publisher.rebuild()
-        examined = max(examined, count() - 1)
+        examined = max(examined, count() - 1)  # the count has one more, for the strays
     return Republished(examined, replaced, unlisted, rebuild, before, _state_digest())
 
 
@@ -287,8 +297,10 @@ def replace_outdated(told: Callable[[int], object] = lambda _: None) -> int:
     for kind in KINDS:
         last = 0
         while keys := public_keys(kind, last, _CHUNK):
-            found, _ = _replace(kind, keys, only_outdated=True)
-            replaced, examined, last = replaced + found, examined + len(keys), keys[-1]
+            differing, _ = _replace(kind, keys, only_outdated=True)
+            replaced += differing
+            examined += len(keys)
+            last = keys[-1]
             told(examined)
     return replaced
 
@@ -296,19 +308,21 @@ def replace_outdated(told: Callable[[int], object] = lambda _: None) -> int:
 def _replace(kind: str, keys: list[int], *, only_outdated: bool = False) -> tuple[int, bool]:
     """Publish rows that differ; return how many did, and whether some cannot be replaced alone."""
 
-    def differing_of(keys: list[int]) -> Iterator[Mismatch]:
-        return (each for each in differences(kind, keys) if each.faults.is_outdated or not only_outdated)
+    def differing(keys: list[int]) -> list[Mismatch]:
+        mismatches = differences(kind, keys)
+        return [mismatch for mismatch in mismatches if mismatch.faults.is_outdated or not only_outdated]
 
+    # First without the lock, because most documents are as their source says and writers need not wait for these.
     with snapshot():
-        found = [each.pk for each in differing_of(keys)]
-    if not found:
+        suspected = [mismatch.pk for mismatch in differing(keys)]
+    if not suspected:
         return 0, False
     with transaction.atomic():
         publisher.lock()
-        differing = list(differing_of(found))
-        single = [each for each in differing if not each.faults.is_structural]
+        mismatches = differing(suspected)  # an operation may have published one of them since
+        single = [mismatch for mismatch in mismatches if not mismatch.faults.is_structural]
         publish_again(single)
-    return len(differing), len(single) < len(differing)
+    return len(mismatches), len(single) < len(mismatches)
 
 
 def _unlist_strays(kind: str) -> int:
