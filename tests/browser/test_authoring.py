@@ -148,7 +148,7 @@ def test_the_preview_beside_the_form_follows_what_is_typed(browser, site):
     context.close()
 
 
-@pytest.mark.whole(keeps=2)
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize("width", [1280, 390, 320])
 def test_preview_check_and_paste_fit_and_are_accessible(browser, site, width):
     context = browser.new_context(base_url=origin(site), viewport={"width": width, "height": 900})

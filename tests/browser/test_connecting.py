@@ -13,6 +13,7 @@ def site(tmp_path_factory):
         yield product
 
 
+@pytest.mark.whole(keeps=0)
 @pytest.mark.requirement("web.tokens")
 def test_the_pages_of_an_apps_authorization_are_accessible(browser, site):
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")

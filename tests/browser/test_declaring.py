@@ -24,6 +24,7 @@ def site(tmp_path_factory):
         yield product
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_an_operator_declares_a_field_that_comes_into_use(browser, site, scripts):
     context = browser.new_context(base_url=origin(site), java_script_enabled=scripts)

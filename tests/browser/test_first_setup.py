@@ -253,7 +253,7 @@ WORDS = {
 }
 
 
-@pytest.mark.whole(keeps=1)
+@pytest.mark.whole(keeps=0)
 @pytest.mark.parametrize(("language", "width"), [("en", 1280), ("de", 390)])
 def test_a_stranger_sets_up_a_registry_from_a_table_in_twelve_clicks(browser, product, language, width):
     context = browser.new_context(

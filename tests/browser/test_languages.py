@@ -151,6 +151,7 @@ def test_no_text_escapes_translation_and_every_page_fits_from_right_to_left(room
     assert not faults, "\n".join(faults)
 
 
+@pytest.mark.whole(keeps=0)
 def test_no_text_of_an_import_escapes_translation(browser, site, data):
     cells = re.split(r"[;\n]", TABLE)
     known = {*data[0], *cells, *(each.replace(" ", "") for each in cells), "members.csv"}, f"{data[1]}\n{TABLE}"
@@ -194,6 +195,7 @@ def _faults_at(page, site, path, data):
     return faults_of(page, path, data)
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize(
     ("who", "path"),
     [

@@ -223,6 +223,7 @@ def test_the_page_of_an_invitation_is_accessible_and_works_by_keyboard(browser, 
     at_home.close()
 
 
+@pytest.mark.whole(keeps=0)
 def test_every_refused_form_is_accessible(browser, site):
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
     page = sign_in(context, site, OWNER)

@@ -101,6 +101,7 @@ def test_what_was_typed_before_the_editor_came_stays_with_the_cursor(demo, page)
     assert page.locator("#answer td").inner_text() == "25"
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_editor_is_accessible_in_both_themes_and_in_german(demo, browser, scheme):
     context = browser.new_context(color_scheme=scheme, locale="de", viewport={"width": 1280, "height": 900})

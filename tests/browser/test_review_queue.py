@@ -119,6 +119,7 @@ def test_a_saved_reply_goes_into_the_note(desk):
     expect(page.get_by_label("Saved reply")).to_have_value("")
 
 
+@pytest.mark.whole(keeps=0)
 def test_the_pages_of_the_queue_are_accessible(desk):
     page, faults = desk, {}
     for path in ("/review", "/review?q=nothing", "/review/companies/fishery-38", "/review/replies", "/review/settings"):

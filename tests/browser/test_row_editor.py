@@ -130,6 +130,7 @@ def test_a_script_sends_only_the_rows_that_were_changed(browser, site):
     context.close()
 
 
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize("script", [True, False], ids=["with a script", "without"])
 def test_rows_to_fill_in_are_there_at_once_only_without_a_script(browser, site, script):
     context = browser.new_context(base_url=origin(site), java_script_enabled=script)
@@ -165,7 +166,7 @@ def test_the_buttons_of_a_long_form_stay_in_sight_and_cover_no_field_that_has_th
     context.close()
 
 
-@pytest.mark.whole(keeps=2)
+@pytest.mark.whole(keeps=1)
 @pytest.mark.parametrize("width", [1280, 390, 320])
 @pytest.mark.parametrize("path", [f"{TEAM}?positions-page=2", TOKEN], ids=["team", "token"])
 def test_the_editor_fits_and_is_accessible(browser, site, path, width):

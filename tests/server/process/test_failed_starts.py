@@ -43,6 +43,7 @@ def library(folder, monkeypatch, **files):
     monkeypatch.setenv("PYTHONPATH", str(folder))
 
 
+@pytest.mark.whole(keeps=1)
 def test_a_library_of_another_version_is_named_with_the_versions_that_work(failed_start, tmp_path, monkeypatch):
     library(tmp_path, monkeypatch, nh3="def clean(text): return text\n")
     status, line = failed_start(tmp_path / "data")
@@ -68,6 +69,7 @@ def test_a_damaged_key_file_is_named(failed_start, tmp_path, content):
     assert f"The key file {data}/keys/django.key is empty or damaged" in line
 
 
+@pytest.mark.whole(keeps=1)
 def test_a_file_where_the_folder_of_keys_belongs_is_named(failed_start, tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "keys").touch()
