@@ -169,6 +169,19 @@ def test_the_tables_are_made_again_for_another_feed_form_or_gap(publish, publish
     assert faults(reader, tables) == []
 
 
+def test_tables_that_are_made_take_no_more_pages_than_their_rows_need(publish, tables, tmp_path):
+    many = [company(number, themes=[f"theme {number} {each}" for each in range(9)]) for number in range(1, 400)]
+    publish(*many, *(person(number) for number in range(1, 400)))
+    for schema in (declared_schema(), registry_schema("USD")):
+        with closing(sqlite3.connect(tables.path)) as own:
+            assert own.execute("PRAGMA page_size").fetchone() == (copying.PAGE_BYTES,)
+            own.execute("VACUUM INTO ?", [str(tmp_path / "dense")])
+        assert tables.path.stat().st_size == (tmp_path / "dense").stat().st_size > 40 * copying.PAGE_BYTES
+        (tmp_path / "dense").unlink()
+        tables.use(schema)
+        assert tables.follow()
+
+
 def test_what_is_published_while_the_tables_are_made_is_in_them(publisher, reader, tables, rows, monkeypatch):
     monkeypatch.setattr(following, "AT_ONCE", 2)
     monkeypatch.setattr(following, "BREATH_S", 0)

@@ -14,12 +14,15 @@ from typing import Final, NamedTuple
 import msgspec
 
 from muniment.kernel.http.representations import digest
+from muniment.store.database import erasure
 from muniment.store.database.faults import damages_read
 from muniment.store.database.handles import open_counted
 from muniment.store.published_document import KINDS
 from muniment.store.snapshot_state import SnapshotState
 from muniment.store.tables.form import CHANGES, Form, Row
 
+PAGE_BYTES: Final = 8192
+"""In the usual 4,096, a ninth of the pages of companies and of bios is empty, and statements are a tenth slower."""
 AT_ONCE: Final = 200
 """Documents, or changes, between two pauses."""
 FOLLOWED: Final = """CREATE TABLE IF NOT EXISTS _followed (
@@ -164,6 +167,7 @@ def write(
     """
     path.unlink(missing_ok=True)
     with contextlib.closing(open_counted(path, isolation_level=None)) as own:
+        own.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         own.execute("PRAGMA journal_mode = OFF")  # a file that is not whole is removed
         own.execute("PRAGMA synchronous = OFF")
         own.execute(FOLLOWED)
@@ -183,5 +187,6 @@ def write(
         finish(own, form)
         own.execute("INSERT INTO _followed VALUES (1, ?, ?, ?, ?)", there)
         own.execute("COMMIT")
+        erasure.compact(own)
         names = [table.name for table in form.tables]
         return {name: own.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names}

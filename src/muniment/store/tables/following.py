@@ -32,6 +32,7 @@ from muniment.store.reader import PublishedFile
 from muniment.store.tables.copying import (
     AT_ONCE,
     FOLLOWED,
+    PAGE_BYTES,
     SOME,
     Followed,
     OtherFeed,
@@ -208,11 +209,8 @@ class Tables:
                 self._copy_documents(own, kind, form)
             self._catch_up(own, began, form)
             finish(own, form)
-        (free,) = own.execute("PRAGMA freelist_count").fetchone()
-        if free:
-            erasure.compact(own)  # of the former tables
-        else:
-            own.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        # Former tables leave free pages, and rows that come one by one leave pages that are not full.
+        erasure.compact(own)
         self.rebuilds += 1
         release_free_memory()
 
@@ -301,6 +299,7 @@ def remove(path: Path) -> None:
 def _open(path: Path) -> sqlite3.Connection:
     own = open_counted(path, isolation_level=None, check_same_thread=False, timeout=20)
     try:
+        own.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file
         own.execute("PRAGMA journal_mode=WAL")
         own.execute("PRAGMA secure_delete=ON")
         # A crash loses nothing that the published documents do not have.

@@ -65,6 +65,12 @@ _INDEXED: Final = {
     "assessments": ("framework_id",),
 }
 """Columns that statements look up, by table; each table is also in the order of its key."""
+_NUMBERED: Final = frozenset({"companies", "changes"})
+"""
+Tables that are stored by the number of a row, which is the key of the feed.
+
+The texts of a company are too long to be stored in the order of its key; all other rows are, without an index.
+"""
 
 
 class Column(NamedTuple):
@@ -104,8 +110,7 @@ class Table(msgspec.Struct, frozen=True, dict=True):
     def statement(self) -> str:
         """The statement that creates it, without indexes."""
         columns = ", ".join([f'"{each.name}" {each.type}' for each in self.columns])
-        # Rows of lists are short, and are read and deleted by their document: they are stored in its order.
-        form = "STRICT, WITHOUT ROWID" if len(self.key) > 1 else "STRICT"
+        form = "STRICT" if self.name in _NUMBERED else "STRICT, WITHOUT ROWID"
         return f'CREATE TABLE "{self.name}" ({columns}, PRIMARY KEY ({", ".join(self.key)})) {form}'
 
     @cached_property
