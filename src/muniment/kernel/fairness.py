@@ -349,11 +349,13 @@ class Holder(NamedTuple):
 
     Args:
         may_hash: whether the request may hash a password, which takes long and is done one at a time.
+        has_asked: whether it is a page that shows the answer to a statement: all of these together are one holder.
     """
 
     address: str
     account: str = ""
     may_hash: bool = False
+    has_asked: bool = False
 
 
 holder: ContextVar[Holder | None] = ContextVar("holder", default=None)

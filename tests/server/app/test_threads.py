@@ -125,6 +125,30 @@ def test_the_visitors_of_a_site_leave_a_thread_to_others(asked):
     asked.until("s0", "s1", "s2", "other", "s3")
 
 
+def test_pages_of_statements_have_one_thread_and_the_turns_of_one_client(asked):
+    for number in range(4):
+        asked.ask(Holder(f"192.0.2.{number}", has_asked=True), f"s{number}")
+    asked.ask(ADA._replace(has_asked=True), "a1")
+    asked.until("s0")
+    asked.ask(ADA, "a2")
+    asked.ask(Holder("192.0.2.1"), "other")
+    asked.until("s0", "a2", "other")
+    asked.end("a2", "other", "s0")
+    asked.until("s0", "a2", "other", "s1")
+    asked.end("s1", "s2", "s3", "a1")
+
+
+def test_a_page_of_a_visitor_waits_for_one_page_of_statements_at_most(alone):
+    alone.ask(None, "own")
+    alone.until("own")
+    for number in range(3):
+        alone.ask(Holder(f"192.0.2.{number}", has_asked=True), f"s{number}")
+    alone.ask(CLEO, "c1", "c2")
+    for name in ("own", "s0", "c1", "s1", "c2", "s2"):
+        alone.end(name)
+    assert alone.began == ["own", "s0", "c1", "s1", "c2", "s2"]
+
+
 def test_an_end_lets_a_call_run_that_waited_for_the_password_of_another(asked):
     one, other = Holder("192.0.2.9", "1", may_hash=True), Holder("192.0.2.7", "2", may_hash=True)
     asked.ask(one, "p1")

@@ -11,6 +11,7 @@ from muniment.kernel.problems import TooLarge
 from muniment.server.app.threads import Bridge
 from muniment.server.app.wsgi import WSGIApplication
 from muniment.store.database import patience
+from muniment.store.tables.outcome import STATE, Outcome
 
 
 @pytest.fixture
@@ -36,7 +37,9 @@ def scope(client, cookie=b""):
     }
 
 
-async def ask(application, *given, send=None):
+async def ask(application, *given, send=None, state=None):
+    asked = scope(*given)
+    asked["state"] |= state or {}
     sent = []
 
     async def receive():
@@ -45,7 +48,7 @@ async def ask(application, *given, send=None):
     async def keep(message):
         sent.append(message)
 
-    await application(scope(*given), receive, send or keep)
+    await application(asked, receive, send or keep)
     return b"".join(message.get("body", b"") for message in sent)
 
 
@@ -101,6 +104,27 @@ def test_an_account_known_by_its_session_uses_two_threads_from_any_address():
             assert await asyncio.wait_for(ask(pages, f"192.0.2.{number}", b"sessionid=8.secret"), 60) == b"page"
             assert await asyncio.wait_for(ask(pages, f"192.0.2.{number}"), 60) == b"page"
         assert site.began.count("7") == 2
+        site.go_on.set()
+        assert await asyncio.gather(*slow) == [b"page"] * 8
+        bridge.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.usefixtures("limits")
+def test_pages_that_show_the_answer_to_a_statement_use_one_thread_from_any_address():
+    async def run():
+        site, bridge = Site(), Bridge()
+        pages = WSGIApplication(site, bridge)
+
+        asked = {STATE: Outcome("SELECT 1", {})}
+        slow = [
+            asyncio.create_task(ask(pages, f"192.0.2.{number}", b"sessionid=7.secret", state=asked))
+            for number in range(1, 9)
+        ]
+        for number in range(20, 24):
+            assert await asyncio.wait_for(ask(pages, f"192.0.2.{number}"), 60) == b"page"
+        assert site.began.count("7") == 1
         site.go_on.set()
         assert await asyncio.gather(*slow) == [b"page"] * 8
         bridge.close()

@@ -25,11 +25,14 @@ THREADS_AN_ADDRESS: Final = 3
 """Threads that all accounts and visitors of one address, or the visitors of one site, may use at once."""
 THREADS_FOR_PASSWORDS: Final = 2
 """Threads that all requests which may hash a password use at once; more would wait for each other in the threads."""
+THREADS_FOR_STATEMENTS: Final = 1
+"""Threads for pages of statements, which no two visitors see alike: more of them would hold back all other reads."""
 SPARES: Final = 4
 """Threads that take the places of those that wait long for the database."""
 MAX_WAITING: Final = 64
 """Calls of one holder that may wait for a thread."""
 _PASSWORDS: Final = "passwords"
+_STATEMENTS: Final = "statements"
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,7 +42,8 @@ class Turns:
     """
     A pool of threads that runs calls of holders in turn.
 
-    The visitors of one site, who may have 65,536 addresses, share the turns of one holder, and take these in turn.
+    The visitors of one site, who may have 65,536 addresses, share the turns of one holder, and take these in turn; so
+    do all who look at answers to statements.
 
     A thread that ends a call takes the next one itself, because a detour by the event loop would cost more than most
     calls. Calls of the process itself come first.
@@ -187,9 +191,10 @@ class Turns:
 
     def _may_run(self, call: "_Call") -> bool:
         holder = call.holder
+        most = THREADS_FOR_STATEMENTS if call.site == _STATEMENTS else THREADS_AN_ADDRESS
         return holder is None or (
             self._running[call.key] < THREADS_A_HOLDER
-            and self._running[call.site] < THREADS_AN_ADDRESS
+            and self._running[call.site] < most
             and self._running[holder.address] < THREADS_AN_ADDRESS
         )
 
@@ -232,7 +237,9 @@ def _key(holder: Holder) -> str:
 
 
 def _site(holder: Holder) -> str:
-    """Return the group that takes turns with others: an account, or the visitors of a site."""
+    """Return the group that takes turns with others: pages of statements, an account, or the visitors of a site."""
+    if holder.has_asked:
+        return _STATEMENTS
     if holder.account:
         return _key(holder)
     site = site_key(holder.address)

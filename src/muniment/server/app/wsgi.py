@@ -22,6 +22,7 @@ from muniment.kernel.problems import TooLarge, Unavailable
 from muniment.server.app.threads import Bridge
 from muniment.server.http.client_address import FORWARDING
 from muniment.store.database import patience
+from muniment.store.tables.outcome import STATE
 
 MAX_FORM_BYTES: Final = 12 << 20
 """Enough for a form with a picture; documents have their own endpoint, which streams."""
@@ -97,7 +98,8 @@ class WSGIApplication:
             whole = {**scope, "headers": tidied(scope, kept)}
             session = _session(whole["headers"])
             may_hash = scope["method"] == "POST" and scope["path"].startswith("/accounts/")
-            holder = Holder(scope["state"]["client"], self._accounts.get(session, ""), may_hash)
+            account, has_asked = self._accounts.get(session, ""), STATE in scope["state"]
+            holder = Holder(scope["state"]["client"], account, may_hash, has_asked)
             responder = _Responder(self._application, self._bridge.turn(holder), 0)  # type: ignore[arg-type]  # needs only submit
             await responder(whole, complete, send)  # type: ignore[arg-type]  # a2wsgi types ASGI its own way
             if session and responder.account:
