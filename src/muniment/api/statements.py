@@ -69,10 +69,9 @@ def asked_as_csv(sql: str, parameters: Parameters, form: CsvForm) -> Asked:
 async def answer_json(reader: "Reader", asked: Asked, client: str, lines: bytes) -> tuple[Answer, int | None]:
     """Return the answer to a statement as objects, and the version to keep it for; None if it must not be kept."""
     answered, tag, version = await reader.statements.answer(asked, client)
-    data = [dict(zip(answered.columns, row, strict=True)) for row in answered.rows]
     body = msgspec.json.encode(
         {
-            "data": data,
+            "data": answered.objects,
             "columns": answered.columns,
             "truncated": truncation(answered),
             "edition": answered.edition,

@@ -143,7 +143,10 @@ def test_the_names_of_columns_count_where_each_row_repeats_them(made):
     asked = Asked(many, {}, 100, 20_000)
     assert len(asyncio.run(made.answer(asked, "c")).answered.rows) == 90
     named = asyncio.run(made.answer(msgspec.structs.replace(asked, is_named=True), "c")).answered
-    assert (len(named.rows), named.cut_by) == (4, ["bytes"])
+    objects = msgspec.json.decode(named.objects)
+    assert (len(objects), named.count, named.rows, named.cut_by) == (4, 4, [], ["bytes"])
+    assert list(objects[0]) == named.columns
+    assert len(named.objects) <= asked.size_bytes
     with pytest.raises(BadRequest, match="The names of the columns take too much"):
         ask(made, many, size_bytes=8_000)
 
@@ -182,6 +185,29 @@ def test_a_long_statement_is_interrupted_and_its_process_goes_on(made):
     assert "64 MB" in refused(made, f"{large} ORDER BY 1").message
     assert ask(made, "SELECT 1").rows == [[1]]
     assert made._reader._running.process is process
+
+
+def test_what_a_statement_took_is_there_for_the_next_one_and_the_process_stays_small(made):
+    numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
+    assert "64 MB" in refused(made, f"{numbers} SELECT DISTINCT x % 9999999 FROM n ORDER BY 1 DESC").message
+    process = made._reader._running.process
+    long_texts = ", ".join(
+        f"printf('%.*c', 500000, 'a') || '\N{WATER WAVE}{number}' AS t{number}" for number in range(40)
+    )
+    for _ in range(3):
+        # Python takes four bytes for each letter of a text with such a sign.
+        assert "memory" in refused(made, f"SELECT {long_texts}").message
+    assert ask(made, "SELECT length(printf('%.*c', 900000, 'a')) AS n").rows == [[900_000]]
+    assert made._reader._running.process is process
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as status:  # noqa: PTH123 - of the system
+        peak_kb = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+    assert 64 << 10 < peak_kb < 128 << 10
+
+
+def test_the_process_lets_requests_go_first(made):
+    ask(made, "SELECT 1")
+    own, process = os.getpriority(os.PRIO_PROCESS, 0), made._reader._running.process
+    assert os.getpriority(os.PRIO_PROCESS, process.pid) == min(19, own + answering.NICENESS)
 
 
 def test_a_step_that_cannot_be_interrupted_ends_the_process_and_the_next_statement_starts_another(made):

@@ -9,6 +9,7 @@ end with a process that can reach nothing. Within it, SQLite itself refuses all 
 import difflib
 import os
 import re
+import resource
 import select
 import signal
 import sqlite3
@@ -23,6 +24,7 @@ import msgspec
 
 from muniment import confinement
 from muniment.kernel.csv_text import PLAIN, CsvForm, CsvText
+from muniment.store.cache import release_free_memory
 from muniment.store.database.reading import open_for_reading
 
 HEAD: Final = struct.Struct(">cI")
@@ -31,8 +33,11 @@ PART, END = b"p", b"e"
 """A part of a CSV, and the end of an answer, which is an :class:`Answered` or a :class:`Refused`."""
 
 MEMORY_BYTES: Final = 512 << 20
-"""Addresses, not pages: SQLite gets :data:`HEAP_BYTES` of them, Python about 40 MB."""
+"""Addresses, of which libraries map many."""
+DATA_BYTES: Final = 112 << 20
+"""The most memory of its own, beside 10 MB of programs: small allocations of SQLite take half more than it counts."""
 HEAP_BYTES: Final = 64 << 20
+"""What SQLite may allocate."""
 IDLE_S: Final = 120
 """Seconds without a statement after which the process ends; the next statement starts another one."""
 CPU_S: Final = 0.5
@@ -41,8 +46,12 @@ MOST_CPU_S: Final = 0.75
 """Seconds after which the process ends: a single step of SQLite, and its compiler, cannot be interrupted."""
 STEPS: Final = 1_000
 """Steps of SQLite between two looks at the time."""
-NICENESS: Final = 5
-"""Requests for pages and documents come first."""
+NICENESS: Final = 10
+"""
+Requests for pages and documents come first: on a core that they take whole, a statement has a tenth of it.
+
+That is enough for the longest statement to end within its deadline by the clock, as a greater niceness would not be.
+"""
 MAX_CELL_CHARACTERS: Final = 10_000
 PART_BYTES: Final = 256 << 10
 MAX_SQL_BYTES: Final = 20_000
@@ -96,7 +105,7 @@ class Asked(msgspec.Struct, frozen=True):
         rows: the most rows, also of a CSV.
         size_bytes: the most bytes of all rows.
         is_csv: its rows are sent as CSV with a head, in parts.
-        is_named: each row repeats the names of its columns.
+        is_named: its rows are JSON objects, which have the names of the columns.
     """
 
     sql: str
@@ -113,7 +122,8 @@ class Answered(msgspec.Struct, frozen=True, tag="answer"):
     The answer to a statement.
 
     Args:
-        rows: none of a CSV.
+        rows: none of a CSV, nor of JSON objects.
+        objects: the rows as JSON, if objects were asked for: a list, made here so that the server only sends it.
         cut_by: which of ``rows``, ``cells`` and ``bytes`` cut it.
         changes: it may be another one later, without a change of the tables.
         cpu_s: the seconds of CPU that it took.
@@ -127,6 +137,7 @@ class Answered(msgspec.Struct, frozen=True, tag="answer"):
     cut_by: list[str]
     changes: bool
     cpu_s: float
+    objects: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refusal"):
@@ -256,6 +267,7 @@ def answer(connection: sqlite3.Connection, asked: Asked, send: Send) -> Answered
             epoch=place[1],
             columns=columns,
             rows=sent.rows,
+            objects=sent.objects,
             count=sent.number,
             cut_by=sent.cut_by,
             changes=guard.changes,
@@ -284,6 +296,7 @@ class _Sent(NamedTuple):
     rows: list[list[str | int | float | None]]
     number: int
     cut_by: list[str]
+    objects: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 def _run(
@@ -297,7 +310,7 @@ def _run(
     columns = _different([name for name, *_ in cursor.description])
     if len(msgspec.json.encode(columns)) > asked.size_bytes // 2:
         raise _Refusal("The names of the columns take too much of the answer.", "Give them short names, with AS.")
-    return columns, (_csv if asked.is_csv else _rows)(cursor, columns, asked, send)
+    return columns, _csv(cursor, columns, asked, send) if asked.is_csv else _rows(cursor, columns, asked)
 
 
 def _different(names: list[str]) -> list[str]:
@@ -310,24 +323,29 @@ def _different(names: list[str]) -> list[str]:
     return different
 
 
-def _rows(cursor: sqlite3.Cursor, columns: list[str], asked: Asked, _send: Send) -> _Sent:
+def _rows(cursor: sqlite3.Cursor, columns: list[str], asked: Asked) -> _Sent:
     rows: list[list[Any]] = []
-    # Joins name a column again and again: a statement of 20 KB can ask for 300 KB of names in each row.
-    names_bytes = len(msgspec.json.encode(columns)) if asked.is_named else 0
-    size_bytes, cut_by = 0, set()
+    objects: list[bytes] = []
+    size_bytes, count, cut_by = 0, 0, set()
     for row in cursor:
-        if len(rows) == asked.rows:
+        if count == asked.rows:
             cut_by.add("rows")
             break
         cells, is_cut = _cells(row)
-        size_bytes += len(msgspec.json.encode(cells)) + 1 + names_bytes
+        # Joins name a column again and again: a statement of 20 KB can ask for 300 KB of names in each object.
+        encoded = msgspec.json.encode(dict(zip(columns, cells, strict=True)) if asked.is_named else cells)
+        size_bytes += len(encoded) + 1
         if size_bytes > asked.size_bytes:
             cut_by.add("bytes")
             break
         if is_cut:
             cut_by.add("cells")
-        rows.append(cells)
-    return _Sent(rows, len(rows), sorted(cut_by))
+        count += 1
+        if asked.is_named:
+            objects.append(encoded)
+        else:
+            rows.append(cells)
+    return _Sent(rows, count, sorted(cut_by), msgspec.Raw(b"[%s]" % b",".join(objects)))
 
 
 def _cells(row: tuple[Any, ...]) -> tuple[list[Any], bool]:
@@ -521,6 +539,7 @@ def _main() -> None:
     os.nice(NICENESS)
     connection = open_guarded(Path(path))
     confinement.limit(int(cpu_s), int(memory_bytes))
+    resource.setrlimit(resource.RLIMIT_DATA, (DATA_BYTES, DATA_BYTES))
     confinement.confine(locks=True)
     given, out = sys.stdin.buffer, sys.stdout.buffer
 
@@ -534,6 +553,8 @@ def _main() -> None:
         found = answer(connection, msgspec.json.decode(line, type=Asked), send)
         signal.setitimer(signal.ITIMER_PROF, 0)
         send(END, msgspec.json.encode(found))
+        # What one statement leaves in pieces would be missing to a next one that needs large pieces.
+        release_free_memory()
 
 
 def _lines(given: BinaryIO) -> Iterator[bytes]:
