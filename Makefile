@@ -13,7 +13,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate growth help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-memory bench-visibility bench-listeners bench-visits bench-limits bench-agents reference clients editor pictures screenshots lock audit dist messages
+.PHONY: mutate growth help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-memory bench-visibility bench-listeners bench-visits bench-limits bench-statements bench-agents reference clients editor pictures screenshots lock audit dist messages
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -136,6 +136,9 @@ bench-limits: install services ## check the height and size of a real registry's
 
 growth: install ## check that no work grows faster than its data, up to 100,000 companies
 	$(BIN)/python bench/growth.py $(BENCH_FLAGS)
+
+bench-statements: install services ## ask a real registry hostile statements, beside the reads of others
+	$(BIN)/python bench/hostile_statements.py $(MUNIMENT_SAMPLE_DATA) $(BENCH_FLAGS)
 
 bench-agents: install ## let a script, or a model, do the jobs of agents
 	$(BIN)/python bench/agent_jobs/run.py $(BENCH_FLAGS)
