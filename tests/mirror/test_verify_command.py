@@ -3,7 +3,7 @@
 import pytest
 
 from muniment.kernel.merkle import leaf_hash
-from services.log_site import LogSite
+from services.log_site import LogSite, witness_key
 from services.origin import company, person
 from services.product import run
 
@@ -66,3 +66,32 @@ def test_without_an_option_the_file_is_in_the_home_of_the_user(site, tmp_path, m
     assert run("verify", site.address, data=tmp_path).returncode == 0
     host = site.address.removeprefix("http://").replace(":", "_")
     assert (tmp_path / f".local/state/muniment/log-{host}.json").exists()
+
+
+def test_cosignatures_are_demanded_and_named(site, verify):
+    site.cosign(1, 2)
+    site.publish("company", "quay", company("quay"))
+    first, second, third = [witness_key(number).text() for number in (1, 2, 3)]
+    done = verify("--witness", first, "--witness", second)
+    assert done.returncode == 0, done.stderr
+    assert "OK   2 leaves are cosigned by witness1.example at 20" in done.stdout
+    assert " 1 newer ones are not cosigned yet." in done.stdout
+    assert verify("--witness", first, "--witness", third, "--witnesses-needed", "1").returncode == 0
+    refused = verify("--witness", first, "--witness", third)
+    assert refused.returncode == 1
+    assert "shows no checkpoint that 2 of the 2 named witnesses have cosigned" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--witness", "x"], "not a verifier key"),
+        (["--witnesses-needed", "1"], "there are 0 witnesses"),
+        (["--witnesses-needed", "0"], "0 is not in the range"),
+        (["--witness", witness_key(1).text()] * 2 + ["--witnesses-needed", "2"], "there are 1 witnesses"),
+    ],
+)
+def test_witnesses_that_make_no_sense_are_refused(verify, options, reason):
+    refused = verify(*options)
+    assert refused.returncode == 2
+    assert reason in refused.stderr

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 
 import msgspec
 import pytest
@@ -11,8 +12,17 @@ from muniment.kernel.problems import BadRequest, Conflict, Unavailable
 from muniment.kernel.signed_notes import Checkpoint, Succession, sign
 from muniment.mirror import verifying
 from muniment.mirror.origin import Origin
-from muniment.mirror.verifying import Deadline, Verifier, default_state, digests, read_state
-from services.log_site import NAME, LogSite, encoded, private_key
+from muniment.mirror.verifying import (
+    NO_WITNESSES,
+    WITNESSED_WITHIN,
+    Deadline,
+    Verifier,
+    Witnesses,
+    default_state,
+    digests,
+    read_state,
+)
+from services.log_site import NAME, LogSite, encoded, private_key, witness_key
 from services.origin import Given, company, framework, person
 
 pytestmark = pytest.mark.sqlite
@@ -40,11 +50,12 @@ class Runs:
         self.site, self.state, self._wait = site, state, wait
         self.told = []
 
-    def __call__(self, *, is_all=False, key="", seconds=60.0):
+    def __call__(self, *, is_all=False, key="", seconds=60.0, witnesses=NO_WITNESSES):
         deadline = Deadline(seconds, self._wait)
         origin = Origin(self.site.address, wait=deadline.wait, tells=self.told.append)
         try:
-            verifier = Verifier(origin, self.state, deadline, expected_key=key, tells=self.told.append)
+            options = {"expected_key": key, "witnesses": witnesses, "tells": self.told.append}
+            verifier = Verifier(origin, self.state, deadline, **options)
             return verifier.run(is_all=is_all)
         finally:
             origin.close()
@@ -593,3 +604,102 @@ def test_each_registry_has_a_file_of_its_own(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_state("https://registry.example") == tmp_path / ".local/state/muniment/log-registry.example.json"
     assert default_state("http://[::1]:8000") == tmp_path / ".local/state/muniment/log-_1_8000.json"
+
+
+# ------------------------------------------------------------ witnesses
+
+
+def trusting(*numbers, needed=None):
+    keys = tuple(witness_key(number) for number in numbers)
+    return Witnesses(keys, len(keys) if needed is None else needed)
+
+
+def test_the_newest_checkpoint_that_enough_witnesses_have_cosigned_counts(site, run):
+    site.cosign(1, 2, 3, size=2)
+    site.cosign(1, 2, size=4)
+    site.cosign(1)
+    for witnesses, size, names in [
+        (trusting(1), 5, [1]),
+        (trusting(1, 2), 4, [1, 2]),
+        (trusting(2, 3, needed=1), 4, [2]),
+        (trusting(1, 3), 2, [1, 3]),
+        (trusting(1, 2, 3, 9, needed=3), 2, [1, 2, 3]),
+    ]:
+        witnessed = run(witnesses=witnesses).witnessed
+        assert (witnessed.checkpoint.size, witnessed.behind) == (size, 5 - size)
+        assert sorted(each.key for each in witnessed.cosignatures) == [witness_key(number) for number in names]
+    assert run().witnessed is None
+
+
+@pytest.mark.parametrize("witnesses", [trusting(9), trusting(1, 9), trusting(1, 2)])
+def test_without_the_cosignatures_that_are_needed_nothing_holds(site, run, witnesses):
+    site.cosign(1)
+    site.cosign(2, size=4)
+    with pytest.raises(Conflict, match="shows no checkpoint that"):
+        run(witnesses=witnesses)
+
+
+def test_a_registry_of_a_version_without_witnesses_shows_none(site, run):
+    site.answers["/api/v1/log/cosigned"] = lambda *_: Given(404, b"{}")
+    with pytest.raises(Conflict, match="shows no checkpoint that 1 of the 1 named witnesses"):
+        run(witnesses=trusting(1))
+
+
+def test_old_cosignatures_are_of_a_log_that_witnesses_refuse(site, run):
+    limit = int(time.time() - WITNESSED_WITHIN.total_seconds())
+    site.cosign(1, at=limit + 60)
+    assert run(witnesses=trusting(1)).witnessed.behind == 0
+    site.cosigned = [(5, {1: int(time.time()), 2: limit - 60})]
+    assert run(witnesses=trusting(1, 2, needed=1)).witnessed.behind == 0
+    with pytest.raises(Conflict, match="have not cosigned the log for 48 hours, and 5 leaves of it in all"):
+        run(witnesses=trusting(1, 2))
+
+
+def test_a_fork_that_witnesses_have_cosigned_is_told_from_the_one_that_is_shown(site, run):
+    run()
+    site.cosign(1)
+    note = site.cosigned_note(*site.cosigned[0])
+    with LogSite() as other:
+        for number in range(6):
+            other.publish("company", f"c-{number}", company(f"c-{number}"))
+        other.cosign(1, size=5)
+        answer(site, "/api/v1/log/cosigned", [{"checkpoint": other.cosigned_note(*other.cosigned[0])}])
+    with pytest.raises(Conflict, match="has signed two different logs of 5 leaves"):
+        run(witnesses=trusting(1))
+    assert run.contradicting().read_text() != note
+    assert "witness1.example" in run.contradicting().read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "problem", "reason"),
+    [
+        (lambda note: note.replace("witness1.example ", "witness1.example x"), BadRequest, "malformed"),
+        (lambda note: note.replace("\n5\n", "\n4\n"), BadRequest, "is not valid"),
+        (lambda note: note.replace(f"— {NAME}", "— other.example"), Conflict, "is not signed by the key"),
+    ],
+)
+def test_a_cosigned_checkpoint_that_is_altered_is_refused(site, run, change, problem, reason):
+    site.cosign(1)
+    answer(site, "/api/v1/log/cosigned", [{"checkpoint": change(site.cosigned_note(*site.cosigned[0]))}])
+    with pytest.raises(problem, match=reason):
+        run(witnesses=trusting(1))
+
+
+def test_a_list_of_cosigned_checkpoints_that_is_too_large_is_refused(site, run):
+    site.answers["/api/v1/log/cosigned"] = lambda *_: Given(200, b" " * (2 << 20))
+    with pytest.raises(BadRequest):
+        run(witnesses=trusting(1))
+
+
+def test_a_log_that_grew_beyond_the_checkpoint_that_was_read_is_verified_up_to_the_cosigned_one(site, run):
+    site.size = 4
+    site.cosign(1)
+
+    def grown(_, given):
+        site.size = None
+        return given
+
+    site.answers["/api/v1/log/cosigned"] = grown
+    verified = run(witnesses=trusting(1))
+    assert verified.witnessed.behind == 0
+    assert verified.checkpoint.size == 5

@@ -3,13 +3,14 @@
 import base64
 import hashlib
 import json
+import time
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from muniment.kernel.merkle import EMPTY_ROOT, Frontier, consistency_proof, inclusion_proof, leaf_hash
-from muniment.kernel.signed_notes import Checkpoint, Succession, sign, vkey
+from muniment.kernel.signed_notes import Checkpoint, Succession, WitnessKey, cosign, sign, vkey
 from muniment.mirror.verifying import leaf_of
 from services.origin import NAMES, Given, OriginSite
 
@@ -18,6 +19,10 @@ NAME = "registry.example/cafe"
 
 def private_key(number: int) -> Ed25519PrivateKey:
     return Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32)
+
+
+def witness_key(number: int) -> WitnessKey:
+    return WitnessKey(f"witness{number}.example", private_key(number).public_key().public_bytes_raw())
 
 
 def encoded(data: bytes) -> str:
@@ -32,6 +37,7 @@ class LogSite(OriginSite):
         leaves: what each leaf is the hash of, with its data.
         keys: numbers of the keys that sign, the newest first.
         size: of the log that is shown, if it is not the present one.
+        cosigned: sizes that witnesses have cosigned, the newest first, with the time of each by its number.
     """
 
     def __init__(self) -> None:
@@ -42,6 +48,18 @@ class LogSite(OriginSite):
         self.former: dict[str, Any] | None = None
         self.leaves: list[dict[str, Any]] = []
         self.size: int | None = None
+        self.cosigned: list[tuple[int, dict[int, int]]] = []
+
+    def cosign(self, *witnesses: int, size: int | None = None, at: int | None = None) -> None:
+        """Let witnesses, by their numbers, cosign the log as it is, or as it was with *size* leaves."""
+        moment = int(time.time()) if at is None else at
+        count = len(self.leaves) if size is None else size
+        self.cosigned.insert(0, (count, dict.fromkeys(witnesses, moment)))
+
+    def cosigned_note(self, size: int, times: dict[int, int]) -> str:
+        text = Checkpoint(self.name, size, self.root(size)).text()
+        lines = [cosign(text, f"witness{number}.example", private_key(number), at) for number, at in times.items()]
+        return self.note(size) + "".join(lines)
 
     def vkey(self, number: int) -> str:
         return vkey(self.name, private_key(number).public_key().public_bytes_raw())
@@ -104,6 +122,8 @@ class LogSite(OriginSite):
             return self._json(self.described())
         if path == "/api/v1/log/checkpoint":
             return Given(200, self.note().encode(), {"Content-Type": "text/plain; charset=utf-8"})
+        if path == "/api/v1/log/cosigned":
+            return self._json([{"checkpoint": self.cosigned_note(*each), "size": each[0]} for each in self.cosigned])
         if path == "/api/v1/log/proof":
             found = self.proof(query)
             return Given(404, b"{}") if found is None else self._json(found)

@@ -4,13 +4,25 @@ import base64
 import signal
 import sys
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from muniment.cli.command import main
+from muniment.kernel.signed_notes import NoteError, WitnessKey
+from muniment.kernel.wire import timestamp
 from muniment.mirror.origin import Origin, Stopped, origin_address
-from muniment.mirror.verifying import RUN_S, WHOLE_RUN_S, Deadline, Verified, Verifier, default_state
+from muniment.mirror.verifying import (
+    RUN_S,
+    WHOLE_RUN_S,
+    Deadline,
+    Verified,
+    Verifier,
+    Witnessed,
+    Witnesses,
+    default_state,
+)
 
 
 @main.command()
@@ -23,7 +35,28 @@ from muniment.mirror.verifying import RUN_S, WHOLE_RUN_S, Deadline, Verified, Ve
 )
 @click.option("--all", "is_all", is_flag=True, help="Compare every document and every leaf, not a sample.")
 @click.option("--key", default="", metavar="KEY", help="The key of the log as its operator publishes it elsewhere.")
-def verify(url: str, state: Path | None, *, is_all: bool, key: str) -> None:
+@click.option(
+    "--witness",
+    "witnesses",
+    multiple=True,
+    metavar="KEY",
+    help="The key of a witness that must have cosigned the log; repeat it for more.",
+)
+@click.option(
+    "--witnesses-needed",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    help="How many of the witnesses must have cosigned one checkpoint.  [default: all]",
+)
+def verify(
+    url: str,
+    state: Path | None,
+    *,
+    is_all: bool,
+    key: str,
+    witnesses: tuple[str, ...],
+    witnesses_needed: int | None,
+) -> None:
     """
     Verify that the registry at URL keeps to its public log, without trusting its operator.
 
@@ -31,9 +64,13 @@ def verify(url: str, state: Path | None, *, is_all: bool, key: str) -> None:
     proof that the log continues that checkpoint, and that the same key has signed it, or one that this key has named.
     Then documents chosen at random are compared with their leaves, or all of them.
 
+    With --witness, the newest checkpoint that the witnesses have cosigned must be of the same history, and not older
+    than two days: so it is the history that others see too.
+
     The exit status is 0 only if everything holds. Otherwise a message says what it means and what to do. Run the
     command regularly: what was logged before the first run cannot be compared.
     """
+    trusted = _witnesses(witnesses, witnesses_needed)
     address = origin_address(url)
     file = state or default_state(address)
     ending = threading.Event()
@@ -42,7 +79,8 @@ def verify(url: str, state: Path | None, *, is_all: bool, key: str) -> None:
     deadline = Deadline(WHOLE_RUN_S if is_all else RUN_S, ending.wait)
     origin = Origin(address, wait=deadline.wait, tells=_tell)
     try:
-        verified = Verifier(origin, file, deadline, expected_key=key, tells=_tell).run(is_all=is_all)
+        verifier = Verifier(origin, file, deadline, expected_key=key, witnesses=trusted, tells=_tell)
+        verified = verifier.run(is_all=is_all)
     except Stopped:
         raise click.ClickException("ended before everything was verified") from None
     finally:
@@ -58,6 +96,20 @@ def verify(url: str, state: Path | None, *, is_all: bool, key: str) -> None:
             err=True,
         )
         sys.exit(1)
+
+
+def _witnesses(texts: tuple[str, ...], needed: int | None) -> Witnesses:
+    keys = []
+    for text in texts:
+        try:
+            keys.append(WitnessKey.parse(text))
+        except NoteError as error:
+            raise click.BadParameter(f"{text[:80]}: {error}", param_hint="--witness") from None
+    distinct = tuple(dict.fromkeys(keys))
+    if needed is not None and needed > len(distinct):
+        message = f"there are {len(distinct)} witnesses"
+        raise click.BadParameter(message, param_hint="--witnesses-needed")
+    return Witnesses(distinct, len(distinct) if needed is None else needed)
 
 
 def _show(verified: Verified, file: Path, *, is_all: bool) -> None:
@@ -76,6 +128,8 @@ def _show(verified: Verified, file: Path, *, is_all: bool) -> None:
         click.echo(f"OK   The log continues the {verified.former.size:,} leaves of {verified.former_at}.")
     if verified.former_key is not None:
         click.echo(f"OK   The key is new. The remembered one has named it: {verified.former_key}")
+    if verified.witnessed is not None:
+        _show_witnessed(verified.witnessed)
     if verified.faults:
         return
     if is_all:
@@ -85,6 +139,15 @@ def _show(verified: Verified, file: Path, *, is_all: bool) -> None:
             f"OK   {verified.documents} documents and {verified.leaves} leaves, chosen at random, are as logged."
             " --all compares all."
         )
+
+
+def _show_witnessed(witnessed: Witnessed) -> None:
+    told = []
+    for cosignature in witnessed.cosignatures:
+        at = timestamp(datetime.fromtimestamp(cosignature.at, UTC))
+        told.append(f"{cosignature.key.name} at {at}")
+    rest = f" {witnessed.behind:,} newer ones are not cosigned yet." if witnessed.behind else ""
+    click.echo(f"OK   {witnessed.checkpoint.size:,} leaves are cosigned by {', '.join(told)}.{rest}")
 
 
 def _tell(sentence: str) -> None:

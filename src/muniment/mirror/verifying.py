@@ -16,6 +16,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import Annotated, Final, Literal, NamedTuple, TypeVar
@@ -39,10 +40,13 @@ from muniment.kernel.problems import BadRequest, Conflict, Unavailable
 from muniment.kernel.signed_notes import (
     MAX_NOTE_BYTES,
     Checkpoint,
+    Cosignature,
     NoteError,
     Succession,
     UnknownSignerError,
     VerifierKey,
+    WitnessKey,
+    cosignatures,
     verify,
 )
 from muniment.kernel.wire import timestamp
@@ -64,6 +68,9 @@ TRIES: Final = 3
 """A document may change between two requests, and one node of several may be behind for a moment."""
 PAUSE_S: Final = 1.0
 MAX_STATE_BYTES: Final = 256 << 10
+WITNESSED_WITHIN: Final = timedelta(hours=48)
+"""A registry has its log cosigned again each day, so older cosignatures are of a log that witnesses refuse."""
+MAX_COSIGNED_BYTES: Final = 1 << 20
 _MAX_ADDRESSES: Final = 4
 _PATHS: Final[dict[Kind, str]] = {"company": "companies", "person": "people", "framework": "frameworks"}
 _PAGED: Final[tuple[Kind, ...]] = ("company", "person")
@@ -156,6 +163,14 @@ class _Leaves(msgspec.Struct):
     data: Annotated[list[_ListedLeaf], msgspec.Meta(max_length=LEAVES_AT_ONCE)]
 
 
+class _Cosigned(msgspec.Struct):
+    checkpoint: Note
+
+
+class _CosignedList(msgspec.Struct):
+    data: Annotated[list[_Cosigned], msgspec.Meta(max_length=1_000)]
+
+
 class _Item(msgspec.Struct, rename="camel"):
     id: str = ""
     slug: str = ""
@@ -191,6 +206,30 @@ class Remembered(msgspec.Struct, rename="camel"):
     form: Literal[1] = 1
 
 
+class Witnesses(NamedTuple):
+    """The witnesses that a reader trusts, and how many of them have to cosign."""
+
+    keys: tuple[WitnessKey, ...] = ()
+    needed: int = 0
+
+
+NO_WITNESSES: Final = Witnesses()
+
+
+class Witnessed(NamedTuple):
+    """
+    The newest checkpoint that as many witnesses have cosigned as are needed.
+
+    Args:
+        behind: leaves that the log has more.
+        cosignatures: those of the reader's witnesses, the latest first.
+    """
+
+    checkpoint: Checkpoint
+    behind: int
+    cosignatures: tuple[Cosignature, ...]
+
+
 class Verified(NamedTuple):
     """
     What a run has verified.
@@ -202,6 +241,7 @@ class Verified(NamedTuple):
         documents: how many were compared with their leaves.
         leaves: how many were compared with the log.
         faults: what is not as it was logged, each as a sentence.
+        witnessed: None if no witness was named.
     """
 
     checkpoint: Checkpoint
@@ -212,6 +252,7 @@ class Verified(NamedTuple):
     documents: int
     leaves: int
     faults: tuple[str, ...]
+    witnessed: Witnessed | None = None
 
 
 class _Latest(NamedTuple):
@@ -254,6 +295,7 @@ class Verifier:
     Args:
         state: the file that remembers the checkpoint.
         expected_key: the vkey that must have signed, or be a former key of the one that has; "" if it is not known.
+        witnesses: those whose cosignatures are demanded.
         tells: receives what happens as a sentence.
         random: chooses the sample, which must not be foreseen.
     """
@@ -265,11 +307,13 @@ class Verifier:
         deadline: Deadline,
         *,
         expected_key: str = "",
+        witnesses: Witnesses = NO_WITNESSES,
         tells: Callable[[str], None] = lambda _: None,
         random: Random | None = None,
     ) -> None:
         self._origin, self._state, self._deadline = origin, state, deadline
         self._expected_key, self._tells = expected_key, tells
+        self._witnesses = witnesses
         self._random = random or SystemRandom()
         self._faults: list[str] = []
         self._documents = self._leaves = 0
@@ -297,6 +341,7 @@ class Verifier:
         self._key = self._key_of(log, former_key)
         self._begin(former)
         self._remember()
+        witnessed = self._require_witnessed() if self._witnesses.keys else None
         with contextlib.suppress(_Enough):
             self._compare_some()
             if is_all:
@@ -311,6 +356,7 @@ class Verifier:
             documents=self._documents,
             leaves=self._leaves,
             faults=tuple(self._faults),
+            witnessed=witnessed,
         )
 
     # ------------------------------------------------------------ key and checkpoint
@@ -486,6 +532,47 @@ class Verifier:
     def _remember(self) -> None:
         state = Remembered(self._origin.address, self._key.text(), self._note, timestamp(now()))
         write_state(self._state, state)
+
+    # ------------------------------------------------------------ witnesses
+
+    def _require_witnessed(self) -> Witnessed:
+        """Return the newest checkpoint that witnesses have cosigned, which must be of the same history and not old."""
+        keys, needed = self._witnesses
+        answer = self._get("/api/v1/log/cosigned", expected=_NOT_FOUND, most_bytes=MAX_COSIGNED_BYTES)
+        listed = [] if answer.status in _NOT_FOUND else self._origin.decoded(answer.body, _CosignedList).data
+        for cosigned in listed:
+            try:
+                found = cosignatures(cosigned.checkpoint, keys)
+            except NoteError as error:
+                raise self._foreign(f"a cosigned checkpoint is malformed: {error}") from None
+            if len(found) >= needed:
+                checkpoint = self._accept(cosigned.checkpoint)
+                found.sort(key=lambda cosignature: cosignature.at, reverse=True)
+                self._require_recent(checkpoint, found[needed - 1].at)
+                return Witnessed(checkpoint, self._head.size - checkpoint.size, tuple(found))
+        message = Phrase(
+            "{address} shows no checkpoint that {needed} of the {named} named witnesses have cosigned.",
+            address=self._origin.address,
+            needed=needed,
+            named=len(keys),
+        )
+        raise Conflict(
+            message,
+            "Either they are no witnesses of this log, or they have not been asked yet, or they refuse it. Compare the"
+            " keys with those that its operator and the witnesses publish.",
+        )
+
+    def _require_recent(self, checkpoint: Checkpoint, at: int) -> None:
+        """Require that enough witnesses have cosigned of late: they refuse a history that was rewritten."""
+        if at >= (now() - WITNESSED_WITHIN).timestamp():
+            return
+        message = Phrase(
+            "The witnesses have not cosigned the log for {hours} hours, and {size} leaves of it in all. A registry has"
+            " it cosigned every day: it may show you another history than them.",
+            hours=round((now().timestamp() - at) / 3600),
+            size=checkpoint.size,
+        )
+        raise Conflict(message, "Ask its operator, and the operators of the witnesses, what they have last cosigned.")
 
     # ------------------------------------------------------------ documents
 
