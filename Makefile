@@ -185,3 +185,4 @@ lock: install ## pin every dependency by hash
 	$(COMPILE) --group deploy --constraint requirements/dev.lock -o requirements/deploy.lock
 	$(COMPILE) --group cluster --constraint requirements/dev.lock -o requirements/cluster.lock
 	$(COMPILE) --group clients -o requirements/clients.lock
+	$(subst 3.11,3.12,$(COMPILE)) --group witness -o requirements/witness.lock

@@ -193,6 +193,7 @@ def stale_locks() -> Iterator[str]:
         ("deploy.lock", groups["deploy"]),
         ("cluster.lock", groups["cluster"]),
         ("clients.lock", groups["clients"]),
+        ("witness.lock", groups["witness"]),
     ):
         text = (ROOT / "requirements" / name).read_text()
         pinned = {
