@@ -58,10 +58,13 @@ def correct(
     dropped: list[Fault] = []
     kept: list[Fault] = []
     for breach in reversed(broken):  # the last rows first, so that removed ones move no others
-        found = correction.correct(breach)
-        if found is None:
+        outcome = correction.correct(breach)
+        if outcome is None:
             return Corrected(None, [breach.fault], [])
-        (kept if found == "kept" else dropped).append(breach.fault)
+        if outcome == "kept":
+            kept.append(breach.fault)
+        else:
+            dropped.append(breach.fault)
     correction.remove_entries()
     return Corrected(correction.line, _first(dropped), _first(kept))
 
@@ -70,9 +73,9 @@ def _first(faults: list[Fault]) -> list[Fault]:
     """Return the first faults in the order of the row, and how many more there are."""
     faults.reverse()
     more = len(faults) - MAX_REPORTED
-    return (
-        faults if more <= 0 else [*faults[:MAX_REPORTED], Fault("", Phrase("has {more:,} more bad values", more=more))]
-    )
+    if more <= 0:
+        return faults
+    return [*faults[:MAX_REPORTED], Fault("", Phrase("has {more:,} more bad values", more=more))]
 
 
 def without_bad_values(
@@ -194,7 +197,8 @@ class _Correction:
             before = stored if isinstance(stored, list) else []
             rows = [_with_text_id(row) for row in given]
             if path == ("positions",):
-                slugs = {each["person"].get("name"): each["person"].get("slug") for each in before}
+                # A file names people where the listing has their slugs, and the id of a position is made of the slug.
+                slugs = {position["person"].get("name"): position["person"].get("slug") for position in before}
                 rows = [_with_slug(row, slugs) for row in rows]
             numbered = Rows(kind.with_ids(rows, before))
             former = Rows(before)
@@ -203,14 +207,13 @@ class _Correction:
 
     def _list_at(self, path: Path) -> Any:
         """Return the kind of the list at *path*, None if there is none."""
-        record: Any = self._schema.bundle
-        kind = None
+        kind: Any = self._schema.bundle
         for part in path:
             if isinstance(part, int):
-                record, kind = getattr(kind, "of", None), getattr(kind, "of", None)
+                kind = getattr(kind, "of", None)
                 continue
-            field = getattr(record, "by_name", {}).get(part)
-            kind = record = field.kind if field else None
+            field = getattr(kind, "by_name", {}).get(part)
+            kind = field.kind if field else None
         return kind if isinstance(kind, ItemList) else None
 
 

@@ -8,7 +8,7 @@ Source: decisions, section 6.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -52,8 +52,12 @@ class BatchCounts:
     """Members that people had changed."""
 
     def __add__(self, other: "BatchCounts") -> "BatchCounts":
-        mine, others = astuple(self), astuple(other)
-        return BatchCounts(*(one + another for one, another in zip(mine, others, strict=True)))
+        return BatchCounts(
+            self.new + other.new,
+            self.changed + other.changed,
+            self.unchanged + other.unchanged,
+            self.kept + other.kept,
+        )
 
 
 @dataclass(slots=True)
@@ -154,12 +158,18 @@ def import_pictures(run: BatchRun, members: Iterable[PictureMember]) -> None:
 def _store_pictures(run: BatchRun, wanted: set[str]) -> set[str]:
     """Store those of *wanted* that the folder of the export has; return the digests of those that are stored then."""
     stored = pictures.stored_digests(wanted) if wanted else set()
-    read = {digest: pictures.read_files(run.pictures, digest) for digest in wanted - stored}
-    made = [picture for picture in read.values() if picture is not None]
-    stored |= {picture.digest for picture in made}
-    if made and not run.dry:
-        Picture.objects.bulk_create(made, ignore_conflicts=True)
-    if stored and not run.dry:
+    new = []
+    for digest in wanted - stored:
+        picture = pictures.read_files(run.pictures, digest)
+        if picture is not None:
+            new.append(picture)
+    stored |= {picture.digest for picture in new}
+    if run.dry:
+        return stored
+    if new:
+        Picture.objects.bulk_create(new, ignore_conflicts=True)
+    if stored:
+        # A fetched picture is removed once no listing shows it; that of an import stays, as an uploaded one does.
         Picture.objects.filter(digest__in=stored, is_fetched=True).update(is_fetched=False)
     return stored
 
@@ -168,12 +178,12 @@ def given_columns(run: BatchRun, existing: Any, columns: JSONObject, given: Coll
     """Return the columns of a row to compare with a stored one: in a partial import, those that the row has."""
     if not run.partial:
         return columns
-    found = {name: value for name, value in columns.items() if name in given}
-    if run.restores and found.get("name") == existing.name:
-        del found["name"]  # a line must have it
-    if found.get("socials") and not run.restores:
-        found["socials"] = {**(existing.socials or {}), **_known(found["socials"])}
-    return found
+    of_row = {name: value for name, value in columns.items() if name in given}
+    if run.restores and of_row.get("name") == existing.name:
+        del of_row["name"]  # a line must have it
+    if of_row.get("socials") and not run.restores:
+        of_row["socials"] = {**(existing.socials or {}), **_known(of_row["socials"])}
+    return of_row
 
 
 def _known(members: JSONObject) -> JSONObject:
@@ -235,11 +245,14 @@ def update_row(
     Returns:
         The previous values of changed columns, or None if nothing changed.
     """
-    before = {name: getattr(existing, name) for name, value in columns.items() if getattr(existing, name) != value}
+    before = {}
+    for name, value in columns.items():
+        stored = getattr(existing, name)
+        if stored != value:
+            before[name] = stored
+            setattr(existing, name, value)
     if not before and not other_changes:
         return None
-    for name in before:
-        setattr(existing, name, columns[name])
     existing.version += 1
     existing.updated_at = updated_at if updated_at and updated_at > existing.updated_at else now()
     return before
@@ -312,5 +325,8 @@ def _with_extra(columns: JSONObject, others: JSONObject) -> JSONObject:
     if "extra" not in columns:
         return columns
     mine, other = columns["extra"] or {}, others["extra"] or {}
-    changed = {name: mine.get(name) for name in {**mine, **other} if mine.get(name) != other.get(name)}
-    return {**{name: value for name, value in columns.items() if name != "extra"}, **changed}
+    values = {name: value for name, value in columns.items() if name != "extra"}
+    for name in {**mine, **other}:
+        if mine.get(name) != other.get(name):
+            values[name] = mine.get(name)
+    return values

@@ -92,7 +92,7 @@ _DATES: Final = ("listed_on", "listed_month_only")
 
 
 def _is_raising(row: CompanyRow) -> bool:
-    return any(each.is_open(now().date()) for each in row.funding_rounds or ())
+    return any(funding_round.is_open(now().date()) for funding_round in row.funding_rounds or ())
 
 
 def import_companies(run: BatchRun, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
@@ -128,8 +128,11 @@ class _CompanyBatch:
         """Whether a plugin checks the rows."""
         self.answers = PositionAnswers()
         self.edits: dict[int, Edits] = {}
-        fields = run.schema.company.fields
-        self.paths = {each.name: f"company.{each.name}" for each in fields if each.column != "distribution"}
+        self.paths: dict[str, str] = {}
+        """The paths in a line of the members of the company's object; its parts are beside that object."""
+        for field in run.schema.company.fields:
+            if field.column != "distribution":
+                self.paths[field.name] = f"company.{field.name}"
 
     def write(self, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
         """Compare, write and publish."""
@@ -211,9 +214,11 @@ class _CompanyBatch:
         if row.positions is None:
             return None
         places = people.resolved(row.positions, stored)
-        before = [place.to_document() for place, _ in stored]
-        numbered = POSITIONS.with_ids([place.to_document() for place in places], before)
-        return [place._replace(item_id=row["id"]) for place, row in zip(places, numbered, strict=True)]
+        # Only now, because the id of a position is derived from the slug of its person.
+        documents = [place.to_document() for place in places]
+        stored_documents = [place.to_document() for place, _ in stored]
+        numbered = POSITIONS.with_ids(documents, stored_documents)
+        return [place._replace(item_id=document["id"]) for place, document in zip(places, numbered, strict=True)]
 
     def _count_lists_of_new(self, line: int, row: CompanyRow) -> None:
         """Count the lists of a company that is not stored: a rehearsal has not created it, otherwise it is unknown."""
@@ -272,8 +277,8 @@ class _CompanyBatch:
             self._affect(stored)
         changed_lists = self._changed_lists(row, company, parts, before, after)
         updated_at = company.updated_at
-        former = update_row(company, columns, row.updated_at, other_changes=bool(after))
-        if former is None:
+        replaced = update_row(company, columns, row.updated_at, other_changes=bool(after))
+        if replaced is None:
             self.counts.unchanged += 1
             self.run.result(line, UNCHANGED, None)
             if row.updated_at == updated_at:
@@ -286,9 +291,9 @@ class _CompanyBatch:
         self.changed.append(company)
         self.order.append(company)
         self.new_parts.append((company, changed_lists, places))
-        entry = self._remember_change(company, columns, former, before, after)
+        entry = self._remember_change(company, columns, replaced, before, after)
         self.run.result(line, CHANGED, entry)
-        self._add_affected(company, former, stored)
+        self._add_affected(company, replaced, stored)
 
     def _add_affected(self, company: Company, former: JSONObject, stored: StoredPositions) -> None:
         """Remember the proofs and other documents that depend on columns whose *former* values changed."""
@@ -342,8 +347,10 @@ class _CompanyBatch:
         after |= new | _listing_date(given, columns)
         edits = self.edits.get(company.pk)
         provenance.imported(company, after, edits.kept if edits else ())
-        run = self.run.import_run
-        entry = history.entry(self.run.actor, IMPORTED, before=before, after=after, company=company, import_run_id=run)
+        import_run = self.run.import_run
+        entry = history.entry(
+            self.run.actor, IMPORTED, before=before, after=after, company=company, import_run_id=import_run
+        )
         self._add_entry(company, entry)
         return entry
 
@@ -375,8 +382,9 @@ class _CompanyBatch:
         self, line: int, company: Company, columns: JSONObject, lists: Callable[[], JSONObject], of: StoredParts
     ) -> bool:
         if not self.is_checked:
-            return False
-        both = (self.on_wire(company, of) if company.pk else {}, lists())
+            return False  # without a plugin, nothing is encoded for it
+        stored_lists = self.on_wire(company, of) if company.pk else {}
+        both = (stored_lists, lists())
         if not is_company_refused(self.run, line, company, columns, lists=both, paths=self.paths):
             return False
         self.edits.pop(company.pk, None)  # nothing of the row is remembered
@@ -398,17 +406,18 @@ class _CompanyBatch:
             return {}
         record = self.run.schema.company
         columns = given_columns(self.run, company, dict(row.columns), columns_of(record, row.given) | {"distribution"})
-        given = columns.pop("former_names", None)
+        given_former_names = columns.pop("former_names", None)
         if edits:
             settle_rounds(self.run, row, edits, parts.get("funding_rounds", []))
             settle_columns(self.run, edits, company, columns, record)
             self.run.report_kept(line, edits, self.paths, self.counts)
         with_stored_extra(self.run, company, columns)
+        # After the edits, because a name that a person changed stays, and is no former one.
         if self.run.restores:
             if "name" in columns:
                 columns["former_names"] = former.without(company.former_names, columns["name"])
-        elif given is not None or columns["name"] != company.name:
-            columns["former_names"] = former.of_import(company, columns["name"], given)
+        elif given_former_names is not None or columns["name"] != company.name:
+            columns["former_names"] = former.of_import(company, columns["name"], given_former_names)
         if not self.run.draft and self._may_publish(line, company, edits):
             columns |= {"state": State.PUBLISHED, "unlisted_by": ""}
         return columns
@@ -478,10 +487,13 @@ class _CompanyBatch:
             )
 
     def _publish(self, people: NamedPeople) -> None:
-        settled = {person.pk for slug, person in people.known.items() if slug in self.run.settled}
-        settled |= {person.pk for person in people.made.values()}
-        moved = [key for key in self.affected_people if key not in settled]
-        Person.objects.filter(pk__in=moved).update(updated_at=now())
+        # New people, and those whose row of this import has a time of change, are dated already.
+        dated = {person.pk for person in people.made.values()}
+        for slug, person in people.known.items():
+            if slug in self.run.settled:
+                dated.add(person.pk)
+        undated = [key for key in self.affected_people if key not in dated]
+        Person.objects.filter(pk__in=undated).update(updated_at=now())
         affected = AffectedRows(people=self.affected_people).company(*(company.pk for company in self.order))
         if self.described:
             affected.frameworks_of(*self.described)
@@ -515,6 +527,7 @@ def _listing_date(values: JSONObject, columns: JSONObject) -> JSONObject:
     """Return a listing date that is among changed *values* as the history has it: its day, or only its month."""
     if not values.keys() & {*_DATES}:
         return {}
+    # Of the two columns, only the changed ones are among the values.
     day, is_month = (values.get(name, columns[name]) for name in _DATES)
     if day is None or not is_month:
         return {"listedAt": DATE.wire(day)}

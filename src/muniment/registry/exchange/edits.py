@@ -43,10 +43,14 @@ def fingerprint(member: str, value: Any) -> Fingerprint:
     """Return what tells two values of a member apart, in the form of the history."""
     if member in ROWS and isinstance(value, list | None):
         rows = ROWS[member].with_ids(value or [])
-        if len({row["id"] for row in rows}) == len(rows):
+        ids = {row["id"] for row in rows}
+        if len(ids) == len(rows):  # otherwise an id does not say which row is meant
             return [[row["id"], _row_digest(row)] for row in rows]
     plain = _plain(value)
-    return digest(_encode(None if isinstance(plain, str | list | dict) and not plain else plain))
+    # An empty text, list or object is the same as none: a file may write either.
+    if isinstance(plain, str | list | dict) and not plain:
+        plain = None
+    return digest(_encode(plain))
 
 
 def _plain(value: Any) -> Any:
@@ -107,16 +111,19 @@ class Edits:
             if brought != wanted:
                 self._remember(member, wanted)
             return current
-        if overwrite or stored == brought:
+        if overwrite or stored == brought:  # nothing of a person is left in it, so that the history is memory enough
             self._remember(member, None)
             return given
-        is_by_row = isinstance(stored, list) and isinstance(wanted, list)
-        value = _merged(member, brought, current, given) if is_by_row else current
+        value = current
+        if isinstance(stored, list) and isinstance(wanted, list):
+            value = _merged(member, brought, current, given)
         settled = fingerprint(member, value)
         if settled != wanted:
             self.kept.append(member)
+        # The history knows only what the import before the edit brought.
         if wanted != brought or settled != stored:
             self._remember(member, wanted)
+        # The caller tells by identity whether the stored value stays.
         return current if settled == stored else value
 
     def _remember(self, member: str, brought: Fingerprint | None) -> None:
@@ -215,12 +222,17 @@ class _Edited:
                 self.first[member] = (name, [change])
 
     def brought(self, current: Callable[[str], Any]) -> dict[str, Fingerprint]:
-        found = {}
-        for member, (name, (change, *later)) in self.first.items():
-            only = change._replace(before={name: change.before.get(name)})
-            values = history.values_before(only, later, lambda names: {each: current(each) for each in names})
-            found[member] = fingerprint(member, values[name])
-        return found
+        """Return what the import brought of each member: its value before the first change by a person."""
+
+        def present_values(names: Iterable[str]) -> JSONObject:
+            return {name: current(name) for name in names}
+
+        brought = {}
+        for member, (name, (first_change, *later_changes)) in self.first.items():
+            of_member = first_change._replace(before={name: first_change.before.get(name)})
+            values = history.values_before(of_member, later_changes, present_values)
+            brought[member] = fingerprint(member, values[name])
+        return brought
 
 
 def edits_of(
@@ -234,27 +246,31 @@ def edits_of(
         current: returns the stored value of a member of a company, in the form of the history. That of people and
             frameworks has whole values.
     """
-    column, keys = f"{subject}_id", list(keys)
+    keys = list(keys)
+    if not keys:
+        return {}
+    column = f"{subject}_id"
+    # First which rows people touched at all, in most imports few: only of these is the whole history read.
     entries = HistoryEntry.objects.filter(**{f"{column}__in": keys}).exclude(action__in=history.REQUESTS)
-    changed = entries.exclude(action__in=(IMPORTED, history.MERGED)).values_list(column, flat=True).distinct()
-    touched = set(changed) if keys else set()
+    by_people = entries.exclude(action__in=(IMPORTED, history.MERGED))
+    touched = set(by_people.values_list(column, flat=True).distinct())
     if not touched:
         return {}
     edited: dict[int, _Edited] = defaultdict(_Edited)
     entries = HistoryEntry.objects.filter(**{f"{column}__in": touched}).exclude(action__in=history.REQUESTS)
     for key, action, *values in entries.order_by("pk").values_list(column, "action", *Change._fields).iterator():
         edited[key].add(action, Change(*values))
-    found = {key: Edits(each.brought(partial(current, key))) for key, each in edited.items()}
+    edits_by_key = {key: Edits(changes.brought(partial(current, key))) for key, changes in edited.items()}
     memories = ImportMemory.objects.filter(**{f"{column}__in": touched})
     for key, members in memories.values_list(column, "members"):
-        found[key].memory = members
-        found[key].brought |= members
-    return {key: edits for key, edits in found.items() if edits.brought}
+        edits_by_key[key].memory = members
+        edits_by_key[key].brought |= members  # newer than what the history says
+    return {key: edits for key, edits in edits_by_key.items() if edits.brought}
 
 
 def remember(subject: str, edits: Mapping[int, Edits]) -> None:
     """Store what the import brought for members that people had changed."""
-    for key, each in edits.items():
-        if each.is_memory_changed:
+    for key, edits_of_row in edits.items():
+        if edits_of_row.is_memory_changed:
             row: JSONObject = {f"{subject}_id": key}
-            ImportMemory.objects.update_or_create(**row, defaults={"members": each.memory})
+            ImportMemory.objects.update_or_create(**row, defaults={"members": edits_of_row.memory})

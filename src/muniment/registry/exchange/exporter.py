@@ -57,7 +57,8 @@ def export_registry(
         for kind, rows in (("people", _people()), ("frameworks", _frameworks(private))):
             counts[kind] = _write(folder / f"{kind}.jsonl", rows, partial(progress, kind))
         counts |= lists.counts
-        if written := _write_pictures(folder / "pictures"):
+        written = _write_pictures(folder / "pictures")
+        if written:
             counts["pictures"] = written
     return counts
 
@@ -101,8 +102,10 @@ def _write_pictures(folder: Path) -> int:
     people = Person.objects.filter(extra__contains="/pictures/", **shown).values_list("extra", flat=True)
     addresses += [extra["picture"] for extra in people if isinstance(extra.get("picture"), str)]
     digests = pictures.digests_of(addresses)
-    for file in folder.glob("*.webp") if folder.is_dir() else ():
-        if (former := pictures.digests_of([f"/pictures/{file.name}"])) and not former & digests:
+    for file in folder.glob("*.webp"):  # without the folder, none
+        former = pictures.digests_of([f"/pictures/{file.name}"])
+        # A file of another form was not written by an export, and stays.
+        if former and not former & digests:
             file.unlink()
     return pictures.write_files(folder, digests)
 

@@ -1,5 +1,7 @@
 """Import a batch of frameworks with their private specifications."""
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from muniment.kernel.actor import Actor
@@ -35,69 +37,115 @@ _PATHS: Final = {
 
 def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> BatchCounts:
     """Write a batch of frameworks, with a new version of the specification if it differs."""
-    counts = BatchCounts()
     existing = existing_rows(Framework, (row.slug for _, row in rows), lock=not run.dry)
     rows = _with_company(run, without_used_slugs(run, "framework", rows, existing))
     named = {row.company for _, row in rows if row.company}
     companies = dict(Company.objects.filter(slug__in=named).values_list("slug", "pk"))
-    keys = [each.pk for each in existing.values()]
-    edits = edits_of("framework", keys)
-    authored = _latest_versions(keys)
-    made: list[Framework] = []
-    changed: list[Framework] = []
-    entries: list[HistoryEntry] = []
-    specifications: list[FrameworkSpecification] = []
+    keys = _keys(existing.values())
+    batch = _FrameworkBatch(run, companies, edits_of("framework", keys), _latest_versions(keys))
     for line, row in rows:
         framework = existing.get(row.slug)
         if run.skips(line, framework):
-            counts.unchanged += 1
-            continue
-        latest = authored.get(framework.pk) if framework else None
-        columns = {**_columns(run, line, row, latest), "company_id": companies.get(row.company)}
-        if framework is not None and (found := edits.get(framework.pk)):
-            _settle(run, line, framework, found, columns)
-            if row.specification is not None and latest is not None and _SPECIFICATION in found.brought:
-                row.specification = found.settle(
-                    _SPECIFICATION, latest.document, row.specification, overwrite=run.overwrite
-                )
-            run.report_kept(line, found, _PATHS, counts)
-        text = row.specification if latest is None or row.specification != latest.document else None
-        if framework is None:
-            columns.setdefault("listed", False)
-            framework = Framework(slug=row.slug, updated_at=row.updated_at or now(), **columns)
-            made.append(framework)
-            before: JSONObject = {}
-        elif (former := update_row(framework, columns, row.updated_at, other_changes=text is not None)) is not None:
-            before = former
-            changed.append(framework)
+            batch.counts.unchanged += 1
+        elif framework is None:
+            batch.add(line, row)
         else:
-            counts.unchanged += 1
-            continue
+            batch.change(line, row, framework)
+    batch.counts.new, batch.counts.changed = len(batch.made), len(batch.changed)
+    if not run.dry:
+        batch.store()
+    return batch.counts
+
+
+@dataclass(slots=True)
+class _FrameworkBatch:
+    """
+    The frameworks of a batch, as their rows are read, until they are written together.
+
+    Args:
+        companies: the keys of the companies that the rows name, by slug.
+        edits: what people changed of the stored frameworks, by primary key.
+        latest_versions: the latest version of the specification of each of these, by primary key.
+    """
+
+    run: BatchRun
+    companies: Mapping[str, int]
+    edits: dict[int, Edits]
+    latest_versions: Mapping[int, FrameworkSpecification]
+    counts: BatchCounts = field(default_factory=BatchCounts)
+    made: list[Framework] = field(default_factory=list)
+    changed: list[Framework] = field(default_factory=list)
+    entries: list[HistoryEntry] = field(default_factory=list)
+    specifications: list[FrameworkSpecification] = field(default_factory=list)
+
+    def add(self, line: int, row: FrameworkRow) -> None:
+        """Add a framework that is not stored."""
+        columns = self._columns(line, row, None)
+        columns.setdefault("listed", False)
+        framework = Framework(slug=row.slug, updated_at=row.updated_at or now(), **columns)
+        self.made.append(framework)
+        if row.specification is not None:
+            self.specifications.append(next_version(framework, row.specification, None, self.run.actor))
+        self.entries.append(history_entry(self.run, {}, {}, framework=framework))
+
+    def change(self, line: int, row: FrameworkRow, framework: Framework) -> None:
+        """Change a stored framework by a row, except what was changed here since."""
+        run = self.run
+        latest = self.latest_versions.get(framework.pk)
+        columns = self._columns(line, row, latest)
+        document = row.specification
+        edits = self.edits.get(framework.pk)
+        if edits:
+            _settle(run, line, framework, edits, columns)
+            if document is not None and latest is not None and _SPECIFICATION in edits.brought:
+                document = edits.settle(_SPECIFICATION, latest.document, document, overwrite=run.overwrite)
+            run.report_kept(line, edits, _PATHS, self.counts)
+        if latest is not None and document == latest.document:
+            document = None
+        before = update_row(framework, columns, row.updated_at, other_changes=document is not None)
+        if before is None:
+            self.counts.unchanged += 1
+            return
+        self.changed.append(framework)
         after = {name: columns[name] for name in before}
-        if text is not None:
-            specifications.append(next_version(framework, text, latest, run.actor))
+        if document is not None:
+            specification = next_version(framework, document, latest, run.actor)
+            self.specifications.append(specification)
             if latest is not None:
-                before[_SPECIFICATION], after[_SPECIFICATION] = latest.version, specifications[-1].version
-        entries.append(history_entry(run, before, after, edits=edits.get(framework.pk), framework=framework))
-    counts.new, counts.changed = len(made), len(changed)
-    if run.dry:
-        return counts
-    insert_rows("framework", made)
-    update_rows(changed)
-    FrameworkSpecification.objects.bulk_create(specifications)
-    HistoryEntry.objects.bulk_create(entries)
-    remember("framework", edits)
-    publish(AffectedRows().framework(*_keys(made)).framework_with_companies(*_keys(changed)))
-    return counts
+                before[_SPECIFICATION] = latest.version
+                after[_SPECIFICATION] = specification.version
+        self.entries.append(history_entry(run, before, after, edits=edits, framework=framework))
+
+    def _columns(self, line: int, row: FrameworkRow, latest: FrameworkSpecification | None) -> JSONObject:
+        columns = {**row.columns, "company_id": self.companies.get(row.company)}
+        is_authored = row.specification is not None or latest is not None
+        if row.is_open and not is_authored:
+            self.run.warn(line, Fault("framework.isOpen", "is true without a specification; published as false"))
+        if row.is_open is not None and is_authored:
+            columns["closed"] = not row.is_open
+        if not self.run.draft:
+            columns["listed"] = True
+        return columns
+
+    def store(self) -> None:
+        """Write new and changed frameworks with their specifications and history, and publish them."""
+        insert_rows("framework", self.made)
+        update_rows(self.changed)
+        FrameworkSpecification.objects.bulk_create(self.specifications)
+        HistoryEntry.objects.bulk_create(self.entries)
+        remember("framework", self.edits)
+        publish(AffectedRows().framework(*_keys(self.made)).framework_with_companies(*_keys(self.changed)))
 
 
-def _keys(frameworks: list[Framework]) -> list[int]:
+def _keys(frameworks: Iterable[Framework]) -> list[int]:
     return [framework.pk for framework in frameworks]
 
 
 def _latest_versions(keys: list[int]) -> dict[int, FrameworkSpecification]:
-    versions = FrameworkSpecification.objects.filter(framework_id__in=keys)
-    return {each.framework_id: each for each in versions.order_by("framework_id", "version")}
+    """Return the latest version of each framework's specification."""
+    versions = FrameworkSpecification.objects.filter(framework_id__in=keys).order_by("framework_id", "version")
+    # Of the versions of a framework, the last one stays.
+    return {specification.framework_id: specification for specification in versions}
 
 
 def _with_company(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> list[tuple[int, FrameworkRow]]:
@@ -125,18 +173,6 @@ def _settle(run: BatchRun, line: int, framework: Framework, edits: Edits, column
         )
     elif listed is not None:
         columns["listed"] = listed
-
-
-def _columns(run: BatchRun, line: int, row: FrameworkRow, latest: FrameworkSpecification | None) -> JSONObject:
-    columns = dict(row.columns)
-    authored = row.specification is not None or latest is not None
-    if row.is_open and not authored:
-        run.warn(line, Fault("framework.isOpen", "is true without a specification; published as false"))
-    if row.is_open is not None and authored:
-        columns["closed"] = not row.is_open
-    if not run.draft:
-        columns["listed"] = True
-    return columns
 
 
 def next_version(

@@ -98,18 +98,15 @@ class Summary:
         """Return a summary of the import; the numbers of each kind are values of a phrase made of :data:`IMPORTED`."""
         if self.is_empty:
             return marked("no rows found")
-        parts: list[str] = [
-            Phrase(
-                IMPORTED,
-                kind=kind,
-                new=counts.new,
-                changed=counts.changed,
-                unchanged=counts.unchanged,
-            )
-            for kind, counts in self.counts.items()
-            if counts != BatchCounts()
-        ]
-        if kept := sum(counts.kept for counts in self.counts.values()):
+        parts: list[str] = []
+        kept = 0
+        for kind, counts in self.counts.items():
+            kept += counts.kept
+            if counts != BatchCounts():
+                parts.append(
+                    Phrase(IMPORTED, kind=kind, new=counts.new, changed=counts.changed, unchanged=counts.unchanged)
+                )
+        if kept:
             parts.append(Phrase("{kept:,} edited fields kept", kept=kept))
         parts.append(Phrase("{bad:,} invalid rows", bad=self.bad) if self.bad else NOTHING_INVALID)
         if self.dropped:
@@ -316,10 +313,15 @@ class _Pass:
         return batch if batch.schema is settings.SCHEMA else batch.read_again(settings.SCHEMA)
 
     def _tell(self, findings: Iterable[RowFinding]) -> None:
-        self.summary.bad += len({each.fault.line for each in findings if not each.warns})
-        self.summary.warnings += sum(each.warns for each in findings)
-        for each in findings:
-            (self.warn if each.warns else self.tell)(each.fault)
+        bad_lines = set()  # a line can have several faults
+        for finding in findings:
+            if finding.warns:
+                self.summary.warnings += 1
+                self.warn(finding.fault)
+            else:
+                bad_lines.add(finding.fault.line)
+                self.tell(finding.fault)
+        self.summary.bad += len(bad_lines)
 
     def _write_all(self, batch: Batch, read_ahead: Callable[[], object]) -> None:
         """Write the rows of a batch, in one transaction or, beside others, in several."""
@@ -330,6 +332,7 @@ class _Pass:
             self.progress(path, chosen[-1][0].read)
             others_waited = not self.state.dry and _give_way()
             self.together = ROWS_BESIDE_OTHERS if others_waited else min(2 * self.together, BATCH_LINES)
+        # Invalid lines at the end have no rows, but are read as well.
         if not batch.rows or batch.rows[-1][0] is not batch.lines[-1]:
             self.progress(path, batch.lines[-1].read)
 

@@ -90,8 +90,10 @@ def decode(content: bytes) -> tuple[JSONObject | None, Fault | None]:
         return None, _undecodable(content, error)
     if not isinstance(value, dict):
         return None, Fault("", Phrase("must be an object, not {kind}", kind=kind_of(value)))
-    if b"\\u0000" in content and (found := first_text_fault(value)):
-        return None, Fault(*found)
+    # Only an escape can bring a NUL into a text that was decoded, so that other lines need not be searched.
+    text_fault = first_text_fault(value) if b"\\u0000" in content else None
+    if text_fault:
+        return None, Fault(*text_fault)
     return value, None
 
 
@@ -104,10 +106,13 @@ def _undecodable(content: bytes, error: Exception) -> Fault:
         )
     if isinstance(error, RecursionError):
         return Fault("", "is nested too deeply")
-    try:
-        found = first_text_fault(json.loads(content)) if b"\\u" in content else None
-    except (ValueError, RecursionError):
-        found = None
-    if found:
-        return Fault(*found)
+    # Python's decoder accepts half of a surrogate pair, which msgspec refuses: so its field can be named.
+    text_fault = None
+    if b"\\u" in content:
+        try:
+            text_fault = first_text_fault(json.loads(content))
+        except (ValueError, RecursionError):
+            text_fault = None
+    if text_fault:
+        return Fault(*text_fault)
     return Fault("", Phrase("is not JSON: {error}", error=str(error).removeprefix("JSON is malformed: ")))

@@ -32,10 +32,11 @@ def settle_lists(
     if places is not None and "positions" in edits.brought:
         current = [place.to_document() for place, _ in stored.get("positions", ())]
         given = [place.to_document() for place in places]
-        found = edits.settle("positions", current, given, overwrite=overwrite)
-        row.positions = [PositionRow.from_document(each) for each in found]
+        settled = edits.settle("positions", current, given, overwrite=overwrite)
+        row.positions = [PositionRow.from_document(position) for position in settled]
     for name, member in (("proposals", "proposals"), ("cap_table", "capTable")):
-        if (part := getattr(row, name)) is not None and member in edits.brought:
+        part = getattr(row, name)
+        if part is not None and member in edits.brought:
             setattr(row, name, edits.settle(member, list(stored.get(name, ())), part, overwrite=overwrite))
 
 
@@ -44,7 +45,8 @@ def settle_rounds(run: BatchRun, row: CompanyRow, edits: Edits, stored: list[Rou
     if row.funding_rounds is None or "fundingRounds" not in edits.brought:
         return
     record = run.schema.funding_round
-    current, given = ([each.to_document(record) for each in rounds] for rounds in (stored, row.funding_rounds))
+    current = [funding_round.to_document(record) for funding_round in stored]
+    given = [funding_round.to_document(record) for funding_round in row.funding_rounds]
     if edits.settle("fundingRounds", current, given, overwrite=run.overwrite) is current:
         row.funding_rounds = stored
 
@@ -54,14 +56,16 @@ def former_people(places: Sequence[PositionRow], edits: Edits) -> dict[str, Pers
     brought = edits.brought.get("positions")
     if not isinstance(brought, list):
         return {}
-    ids = {key for key, _ in brought}
-    named = {place.name: place for place in places if not place.slug}
-    found = {}
-    for person in Person.objects.filter(name__in=list(named)):
-        (row,) = POSITIONS.with_ids([named[person.name]._replace(slug=person.slug, item_id="").to_document()])
-        if row["id"] in ids:
-            found[person.name] = person
-    return found
+    brought_ids = {row_id for row_id, _ in brought}
+    by_name = {place.name: place for place in places if not place.slug}
+    former = {}
+    for person in Person.objects.filter(name__in=list(by_name)):
+        # The id that the import gave the position of this person: ids are derived from what identifies a row.
+        place = by_name[person.name]._replace(slug=person.slug, item_id="")
+        (row,) = POSITIONS.with_ids([place.to_document()])
+        if row["id"] in brought_ids:
+            former[person.name] = person
+    return former
 
 
 def settle_columns(run: BatchRun, edits: Edits, existing: Any, columns: JSONObject, record: Record | None) -> None:
@@ -76,21 +80,23 @@ def settle_columns(run: BatchRun, edits: Edits, existing: Any, columns: JSONObje
         if member not in edits.brought:
             continue
         ((_, stored),) = history.wire_values({column: current}, record).items()
-        found = edits.settle(member, stored, of_file, overwrite=run.overwrite)
-        if found is stored:
+        settled = edits.settle(member, stored, of_file, overwrite=run.overwrite)
+        if settled is stored:
             columns[column] = current
-        elif found is not of_file:  # rows of both; lists are stored as the history has them
-            columns[column] = found if column in fields else given
+        elif settled is not of_file:  # rows of both; lists are stored as the history has them
+            columns[column] = settled if column in fields else given
 
 
 def _settle_extra(run: BatchRun, edits: Edits, current: JSONObject, given: JSONObject) -> JSONObject:
-    found = dict(given)
-    for name in given if run.partial else {**current, **given}:
+    settled = dict(given)
+    # A whole import clears the members that its row lacks; a partial one leaves them.
+    names = list(given) if run.partial else list({**current, **given})
+    for name in names:
         if name not in edits.brought:
             continue
         value = edits.settle(name, current.get(name), given.get(name), overwrite=run.overwrite)
         if value is None:
-            found.pop(name, None)
+            settled.pop(name, None)
         else:
-            found[name] = value
-    return found
+            settled[name] = value
+    return settled

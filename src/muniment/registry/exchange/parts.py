@@ -93,16 +93,17 @@ def give_ids(
 
 def _rounds_with_ids(rounds: Sequence[RoundRow], stored: Sequence[RoundRow], record: Record) -> list[RoundRow]:
     """Return *rounds* with ids; one that does not say whether it is public stays as it is stored, or becomes so."""
-    documents = [each.to_document(record) for each in rounds]
-    numbered = funding_rounds(record).with_ids(documents, [each.to_document(record) for each in stored])
-    public_of = {each.item_id: each.public for each in stored}
-    found = []
+    documents = [funding_round.to_document(record) for funding_round in rounds]
+    stored_documents = [funding_round.to_document(record) for funding_round in stored]
+    numbered = funding_rounds(record).with_ids(documents, stored_documents)
+    is_public_by_id = {funding_round.item_id: funding_round.public for funding_round in stored}
+    with_ids = []
     for funding_round, document in zip(rounds, numbered, strict=True):
         is_public = funding_round.public
         if is_public is None:
-            is_public = public_of.get(document["id"], True)
-        found.append(funding_round._replace(item_id=document["id"], public=is_public))
-    return found
+            is_public = is_public_by_id.get(document["id"], True)
+        with_ids.append(funding_round._replace(item_id=document["id"], public=is_public))
+    return with_ids
 
 
 # ---------------------------------------------------------------------- rows to store

@@ -130,7 +130,10 @@ class _Batch:
 
 def _given(row: PersonRow) -> JSONObject:
     """Return the columns of a row; one without a document's id leaves the stored one as it is."""
-    return {name: value for name, value in row.columns.items() if value or name != "document_id"}
+    columns = dict(row.columns)
+    if not columns.get("document_id"):
+        columns.pop("document_id", None)
+    return columns
 
 
 def _settle(run: BatchRun, line: int, person: Person, columns: JSONObject, edits: Edits | None) -> int:
@@ -171,11 +174,14 @@ def _without_bad_values(
     kept = []
     for line, row in rows:
         person = existing.get(row.slug)
-        if person is None and any(breach.path == ("name",) for breach in row.broken):
+        has_bad_name = any(breach.path == ("name",) for breach in row.broken)
+        if person is None and has_bad_name:  # a new person cannot be without a name
             for breach in row.broken:
                 run.tell(line, breach.fault)
+        elif row.broken:
+            kept.append((line, _corrected(run, line, row, person)))
         else:
-            kept.append((line, _corrected(run, line, row, person) if row.broken else row))
+            kept.append((line, row))
     import_pictures(run, (PictureMember(line, "picture", row.columns["extra"], "picture") for line, row in kept))
     return kept
 

@@ -87,7 +87,7 @@ class NamedPeople:
             return by_id.get((place.item_id, place.name), "")
         if not slug:
             slug = by_name.get(place.name) or free_slug("person", place.name, self.known, self.made)
-            by_name[place.name] = slug
+            by_name[place.name] = slug  # the same name in another position of the company is the same person
         if slug not in self.known and slug not in self.made:
             self.made[slug] = Person(slug=slug, name=place.name)
         return slug
@@ -229,5 +229,10 @@ class PositionAnswers:
 
 def _is_same(place: PositionRow, answered: _Answered) -> bool:
     slug, name, item, title = answered
-    is_person = place.slug == slug if place.slug else slug_from_name(place.name) == slug_from_name(name)
-    return is_person and (place.title == title or (bool(place.item_id) and place.item_id == item))
+    if place.slug:
+        is_person = place.slug == slug
+    else:
+        is_person = slug_from_name(place.name) == slug_from_name(name)
+    is_item = bool(place.item_id) and place.item_id == item
+    # By its title too, because a file need not have ids.
+    return is_person and (is_item or place.title == title)

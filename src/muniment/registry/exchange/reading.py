@@ -64,9 +64,12 @@ def sources_of(path: Path) -> list[Source]:
         BadRequest: there is nothing to import.
     """
     if path.is_dir():
-        files = [(kind, path / f"{kind}.jsonl{suffix}") for kind in FILES for suffix in ("", ".gz")]
-        found = [Source(kind, file) for kind, file in files if file.is_file()]
-        if not found:
+        sources = []
+        for kind in FILES:
+            for file in (path / f"{kind}.jsonl", path / f"{kind}.jsonl.gz"):
+                if file.is_file():
+                    sources.append(Source(kind, file))
+        if not sources:
             raise BadRequest(
                 Phrase(
                     "{path} contains none of companies.jsonl, people.jsonl, frameworks.jsonl, captable.jsonl,"
@@ -75,7 +78,7 @@ def sources_of(path: Path) -> list[Source]:
                 ),
                 "Give a folder with at least one of them (or .jsonl.gz), or one such file.",
             )
-        return found
+        return sources
     if not path.is_file():
         message = Phrase("{path} is neither a folder nor a file.", path=path)
         raise BadRequest(message, "Give a folder created by muniment export, or a file.")
@@ -86,6 +89,7 @@ def _kind_of(path: Path) -> str:
     for kind in KINDS:
         if path.name.startswith(kind):
             return kind
+    # Of another name: the first line that is an object tells.
     first: JSONObject = next((line.value for line in read_lines(path) if line.value is not None), {})
     list_kind = list_kind_of(first, path.name)
     if list_kind:
@@ -144,11 +148,16 @@ class Batch:
         self.lines.append(line)
         kind = self.source.kind
         validation = Validation(change=False)
-        row = None if line.value is None else _READ[kind](line.value, self.schema, validation)
+        row = None
+        if line.value is not None:
+            row = _READ[kind](line.value, self.schema, validation)
         faults = [line.fault] if line.fault else validation.faults
-        if row is not None and not faults and (first := self.seen.setdefault(row.slug, line.number)) != line.number:
-            reason = Phrase("{slug!r} is already in line {line}", slug=row.slug, line=first)
-            faults = [Fault(_SLUG_FIELDS[kind], reason)]
+        if row is not None and not faults:
+            # A line that is read again, with another schema, meets its own number.
+            first_line = self.seen.setdefault(row.slug, line.number)
+            if first_line != line.number:
+                reason = Phrase("{slug!r} is already in line {line}", slug=row.slug, line=first_line)
+                faults = [Fault(_SLUG_FIELDS[kind], reason)]
         if row is None or faults:
             self.findings += [RowFinding(self.fault(line, fault), warns=False) for fault in faults]
             return

@@ -81,6 +81,7 @@ def read_company(line: JSONObject, schema: Schema, validation: Validation) -> Co
         del columns["reviewed_at"]  # a review here stays
     if "formerNames" not in line["company"]:
         del columns["former_names"]  # those that are known here stay
+    # createdAt is a month, of which the first day is stored; listedAt has the day itself.
     columns["listed_month_only"] = bool(columns["listed_on"] and not found["company"].get("listedAt"))
     if "distribution" in line:
         columns["distribution"] = found.get("distribution")
@@ -118,9 +119,9 @@ def read_lists(line: JSONObject, schema: Schema, validation: Validation) -> Comp
 
 def _judge(breaches: Iterable[Breach], validation: Validation) -> list[Breach]:
     """Warn of broken limits, and return the other breaches."""
-    found = list(breaches)
-    validation.judge(each for each in found if each.warns)
-    return [each for each in found if not each.warns]
+    every = list(breaches)
+    validation.judge(breach for breach in every if breach.warns)
+    return [breach for breach in every if not breach.warns]
 
 
 def read_person(line: JSONObject, schema: Schema, validation: Validation) -> PersonRow | None:
@@ -137,10 +138,12 @@ def read_person(line: JSONObject, schema: Schema, validation: Validation) -> Per
 def columns_of(record: Record, given: frozenset[str]) -> set[str]:
     """Return the columns of the members *given* by a line; declared fields are in that of the additional members."""
     own_fields = {name: field for name, field in record.by_name.items() if not field.is_additional}
-    found = {field.column for name, field in own_fields.items() if name in given}
-    listed = {"listed_month_only"} if "listed_on" in found else set()
-    extra = {"extra"} if given - own_fields.keys() else set()
-    return found | listed | extra
+    columns = {field.column for name, field in own_fields.items() if name in given}
+    if "listed_on" in columns:
+        columns.add("listed_month_only")  # it says how exact that day is
+    if given - own_fields.keys():
+        columns.add("extra")
+    return columns
 
 
 def read_framework(line: JSONObject, schema: Schema, validation: Validation) -> FrameworkRow | None:
