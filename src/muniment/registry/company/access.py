@@ -37,11 +37,11 @@ def no_company(slug: str, near: Sequence[str] = ()) -> NotFound:
 
 def no_listing(slug: str) -> NotFound:
     """Return the error for a listing that is unknown to an actor who decides on all of them."""
+    hint = Phrase("GET /api/v1/companies lists the slugs.")
     near = near_listings(slug)
-    return NotFound(
-        Phrase("No listing has the slug {slug!r}.", slug=slug[:200]),
-        Phrase("Did you mean {near}?", near=either(near)) if near else Phrase("GET /api/v1/companies lists the slugs."),
-    )
+    if near:
+        hint = Phrase("Did you mean {near}?", near=either(near))
+    return NotFound(Phrase("No listing has the slug {slug!r}.", slug=slug[:200]), hint)
 
 
 def owners_of(slugs: Sequence[str]) -> dict[str, set[int]]:
@@ -101,6 +101,7 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
     Raises:
         NotFound: unknown, or not the actor's.
     """
+    # SQL, because every operation of an owner begins with it: the ORM takes 0.2 ms to compose a query.
     is_reviewer = decides(actor)
     statement = "SELECT * FROM registry_company WHERE slug = %s"
     parameters: list[Any] = [Company._meta.get_field("slug").get_prep_value(slug)]  # noqa: SLF001 - Django's public name
@@ -120,8 +121,9 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
 
 def owns(actor: Actor, slug: str) -> bool:
     """Return whether *actor* is an owner of a listing; the role of a reviewer does not count."""
-    held = Ownership.objects.filter(account=actor.account_id, company__slug=slug)
-    return actor.account_id is not None and held.exists()
+    if actor.account_id is None:
+        return False
+    return Ownership.objects.filter(account=actor.account_id, company__slug=slug).exists()
 
 
 def expect_version(row: Company | Person, expected: int | None) -> None:
@@ -169,11 +171,15 @@ def near_companies(actor: Actor, text: str) -> list[str]:
     asked = squeeze(text)
     near: list[tuple[float, str]] = []
     for slug, name in rows:
-        likeness = max(difflib.SequenceMatcher(None, asked, squeeze(text)).ratio() for text in (slug, name))
+        likeness = max(_likeness(asked, slug), _likeness(asked, name))
         if likeness >= 0.6:
             near.append((likeness, f"{slug} ({name})"))
     near.sort(key=lambda listing: -listing[0])
     return [words for _, words in near[:_NEAR]]
+
+
+def _likeness(asked: str, text: str) -> float:
+    return difflib.SequenceMatcher(None, asked, squeeze(text)).ratio()
 
 
 def near_listings(text: str) -> list[str]:

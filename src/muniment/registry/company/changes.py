@@ -105,43 +105,54 @@ def read_fields(change: JSONMapping, record: Record, hint: str = HINT, *, is_new
     Raises:
         BadFields: invalid values, or fields that cannot be edited.
     """
-    if fault := first_text_fault(change):
-        raise BadFields([Fault(*fault)], hint)
+    text_fault = first_text_fault(change)
+    if text_fault:
+        raise BadFields([Fault(*text_fault)], hint)
     validation = Validation(change=True)
-    read = validation.read if is_new else validation.parse
-    edit: Edit = read(record, dict(change))
+    if is_new:
+        edit: Edit = validation.read(record, dict(change))
+    else:
+        # Values are judged once the edit is applied, because those that it does not touch break no rule.
+        edit = validation.parse(record, dict(change))
     if validation.faults:
         if not is_new:
-            validation.judge_too(record, dict(change))
+            validation.judge_too(record, dict(change))  # so that one answer names all that is wrong
         unknown = sorted(change.keys() - record.editable.keys())
         raise BadFields(validation.faults, _fields_hint(unknown, record) if unknown else hint)
     # Answers name the changed fields in this order: texts before all others.
-    texts = {name: value for name, value in edit.items() if isinstance(record.editable[name].kind, Text | Choice)}
-    others = {name: value for name, value in edit.items() if name not in texts}
+    texts: Edit = {}
+    others: Edit = {}
+    for name, value in edit.items():
+        if isinstance(record.editable[name].kind, Text | Choice):
+            texts[name] = value
+        else:
+            others[name] = value
     return texts | others
 
 
 def _fields_hint(unknown: Sequence[str], record: Record) -> Joined:
     """Return the names of editable fields, after those, members of objects included, that *unknown* names may mean."""
-    places = {**_members(record), **{name: name for name in record.editable}}
-    similar_fields: list[str] = []
+    paths = _paths_of_members(record)
+    for name in record.editable:
+        paths[name] = name
+    similar_fields: dict[str, None] = {}
     for name in unknown[:_MAX_UNKNOWN]:
-        matches = difflib.get_close_matches(name[:_MAX_CHARACTERS], places, n=1, cutoff=_LIKENESS)
-        similar_fields += [places[field] for field in matches if places[field] not in similar_fields]
+        for match in difflib.get_close_matches(name[:_MAX_CHARACTERS], paths, n=1, cutoff=_LIKENESS):
+            similar_fields[paths[match]] = None
     sentences = [Phrase("Editable fields: {fields}.", fields=", ".join(record.editable))]
     if similar_fields:
-        sentences.insert(0, Phrase("Did you mean {near}?", near=either(similar_fields)))
+        sentences.insert(0, Phrase("Did you mean {near}?", near=either(list(similar_fields))))
     return Joined(" ", sentences)
 
 
-def _members(record: Record) -> dict[str, str]:
+def _paths_of_members(record: Record) -> dict[str, str]:
     """Return the paths of the members of objects by name; a member of a row has no single path."""
-    return {
-        name: f"{field.name}.{name}"
-        for field in record.editable.values()
-        if isinstance(field.kind, Record)
-        for name in field.kind.editable
-    }
+    paths: dict[str, str] = {}
+    for object_name, member in record.editable.items():
+        if isinstance(member.kind, Record):
+            for name in member.kind.editable:
+                paths[name] = f"{object_name}.{name}"
+    return paths
 
 
 _AMOUNT: Final = "treasuryAmount"
@@ -246,14 +257,16 @@ def without_unchanged(company: Company, change: JSONMapping) -> CompanyChange:
             continue
         is_partial = isinstance(field.kind, Record) and field.kind.partial
         if is_partial and type(value) is dict and type(shown_value) is dict:
-            remaining[name] = {
-                key: member for key, member in value.items() if not is_same(member, shown_value.get(key))
-            }
+            remaining[name] = _changed_members(value, shown_value)
         else:
             remaining[name] = value
     if TREASURY_NOTE in change and {"treasury", _AMOUNT} & remaining.keys():
         remaining[TREASURY_NOTE] = change[TREASURY_NOTE]  # given with another amount, it holds for that one too
     return _with_one_treasury(remaining)
+
+
+def _changed_members(value: JSONObject, shown: JSONObject) -> JSONObject:
+    return {name: member for name, member in value.items() if not is_same(member, shown.get(name))}
 
 
 def is_same(given: Any, shown: Any) -> bool:
@@ -452,15 +465,16 @@ def write_rows(
     rows: Any = model._default_manager  # noqa: SLF001 - Django's public name
     stored_by_id = {row.id: row for row in stored}
     kept_ranks = [stored_by_id[row_id].rank for row_id, _ in given if row_id in stored_by_id]
-    changed, added = given[: len(kept_ranks)], given[len(kept_ranks) :]
-    # In place: stored ids are unique, the kept rows come first, and in the order of their ranks.
+    kept, added = given[: len(kept_ranks)], given[len(kept_ranks) :]
+    # In place, so that an edit of one row of thousands writes one row: possible if the stored ids are unique, and the
+    # kept rows come first and in the order of their ranks.
     ids_are_unique = len(stored_by_id) == len(stored)
     order_is_kept = kept_ranks == sorted(set(kept_ranks))
-    kept_come_first = all(row_id in stored_by_id for row_id, _ in changed)
+    kept_come_first = all(row_id in stored_by_id for row_id, _ in kept)
     if ids_are_unique and order_is_kept and kept_come_first:
         given_ids = {row_id for row_id, _ in given}
         rows.filter(pk__in=[row.key for row in stored if row.id not in given_ids]).delete()
-        for row_id, columns in changed:
+        for row_id, columns in kept:
             if columns != stored_by_id[row_id].columns:
                 rows.filter(pk=stored_by_id[row_id].key).update(**columns)
         first_rank = max((row.rank for row in stored), default=-1) + 1
@@ -491,7 +505,8 @@ def compare_documents(
     after = guard.resolve(kind_of(name), (name,), change, before)
     if before == after:
         return
-    difference.before[name], difference.after[name] = before, after
+    difference.before[name] = before
+    difference.after[name] = after
     columns = [(row["id"], {"document": row}) for row in after]
     difference.steps.append(lambda _: write_rows(model, company, stored, columns))
 
@@ -621,4 +636,6 @@ def _in_operations(index: int, change: ItemChange, rows_after: Sequence[JSONObje
     if row_id in change.set:
         return ("set", list(change.set).index(row_id))
     first_added = len(rows_after) - len(change.add)
-    return ("add", index - first_added) if index >= first_added else (index,)
+    if index >= first_added:
+        return ("add", index - first_added)
+    return (index,)  # a row that the operations do not name

@@ -54,7 +54,9 @@ def _with_visibility(rounds: list[RoundRow], stored: list[FundingRound]) -> list
     public_by_id = {row.item_id: row.public for row in stored}
     whole = []
     for round_ in rounds:
-        is_public = public_by_id.get(round_.item_id, True) if round_.public is None else round_.public
+        is_public = round_.public
+        if is_public is None:
+            is_public = public_by_id.get(round_.item_id, True)
         whole.append(round_._replace(public=is_public))
     return whole
 
@@ -68,7 +70,7 @@ def compare_round(company: Company, given: JSONObject, found: Difference) -> Non
     """
     rounds = list(FundingRound.objects.filter(company=company).order_by("rank"))
     today = now().date()
-    current = next((each for each in rounds if each.closed_on is None or each.closed_on > today), None)
+    current = next((round_ for round_ in rounds if round_.closed_on is None or round_.closed_on > today), None)
     rank = rounds[-1].rank + 1 if rounds else 0
     opened = current or FundingRound(company=company, rank=rank, opened_on=today)
     if current is None and given.get("closed") and "opened" not in given:
@@ -125,8 +127,13 @@ def _columns(row: RoundRow) -> JSONObject:
 def _members(row: RoundRow) -> JSONObject:
     """Return a round as the schema reads it: stored values by the names of the fields."""
     columns = row._asdict()
-    members = {field.name: columns[field.column] for field in settings.SCHEMA.funding_round.fields if field.column}
-    return {name: value for name, value in {**members, "public": row.public}.items() if value not in {None, ""}}
+    members: JSONObject = {}
+    for field in settings.SCHEMA.funding_round.fields:
+        if field.column and columns[field.column] not in {None, ""}:
+            members[field.name] = columns[field.column]
+    if row.public is not None:
+        members["public"] = row.public
+    return members
 
 
 def _open_rounds() -> QuerySet[FundingRound]:

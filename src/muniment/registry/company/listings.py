@@ -219,6 +219,9 @@ def get_company(actor: Actor, slug: str) -> OwnedCompany:
 def _owned_company(
     actor: Actor, company: Company, pending: JSONObject, role: str | None, view: CompanyView | None = None
 ) -> OwnedCompany:
+    bundle: JSONObject = {}
+    if view is not None:
+        bundle = company_line(view, company_object(view, settings.SCHEMA), settings.SCHEMA)
     return OwnedCompany(
         slug=company.slug,
         name=company.name,
@@ -231,7 +234,7 @@ def _owned_company(
         pending_changes=pending,
         unlisted_by=company.unlisted_by if company.state == State.UNLISTED else "",
         provenance=company_mark(view or CompanyView(vars(company))),
-        bundle=company_line(view, company_object(view, settings.SCHEMA), settings.SCHEMA) if view else {},
+        bundle=bundle,
     )
 
 
@@ -265,7 +268,8 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
     if "name" not in change:
         raise BadFields([Fault("name", "is missing")])
     edit = read_change(change, settings.SCHEMA, is_new=True)
-    if slug and (fault := slug_fault(slug)):
+    fault = slug_fault(slug) if slug else None
+    if fault:
         raise BadFields([Fault("slug", fault)], "Omit the slug to derive one from the name.")
     try:
         with transaction.atomic():
@@ -339,6 +343,7 @@ def _update(
     difference = compare(company, direct, actor=actor, replace=replace, guard=guard)
     request = _review_request(company, reviewed) if reviewed else ReviewRequest()
     requested = request.difference
+    # What waits for a reviewer is judged too: a reviewer must not be asked for what would then be refused.
     refuse_broken_rules(company, difference)
     refuse_broken_rules(company, requested)
     if difference or requested:
@@ -392,10 +397,12 @@ class ReviewRequest:
     @property
     def replaced(self) -> JSONObject:
         """Return what was asked for before, where another value is asked for now."""
-        asked_again = self.previous.keys() & self.difference.after
-        return {
-            name: value for name, value in self.previous.items() if name in asked_again and value != self.changes[name]
-        }
+        replaced: JSONObject = {}
+        for name, value in self.previous.items():
+            is_asked_again = name in self.difference.after
+            if is_asked_again and value != self.changes[name]:
+                replaced[name] = value
+        return replaced
 
 
 def _review_request(company: Company, reviewed: Edit) -> ReviewRequest:
@@ -438,9 +445,10 @@ def _request_review(actor: Actor, company: Company, request: ReviewRequest) -> N
         return
     asked_at = now()
     if pending is not None:
-        pending.decision, pending.decided_at = "withdrawn", asked_at
+        pending.decision = "withdrawn"
+        pending.decided_at = asked_at
         pending.save(update_fields=["decision", "decided_at"])
-        asked_at = pending.asked_at
+        asked_at = pending.asked_at  # its place in the queue
     if wanted:
         created = PendingChange.objects.create(
             company=company,
@@ -521,8 +529,10 @@ def open_funding_round(
         company = owned(actor, slug, lock=True)
         if FundingRound.objects.filter(not_closed(), company=company).exists():
             raise Conflict("A funding round is already open.", "Close it before you open another.")
-        given = {"name": name, "target": target, **({"opened": opened} if opened else {})}
-        return update_company(actor, slug, CompanyChange(fundingRound=given))
+        opening = {"name": name, "target": target}
+        if opened:  # otherwise it opens today
+            opening["opened"] = opened
+        return update_company(actor, slug, CompanyChange(fundingRound=opening))
 
 
 def close_funding_round(actor: Actor, slug: str, *, closed: str | None = None) -> CompanyUpdate:
@@ -655,12 +665,12 @@ def _compare_column(
         value = _compare_list(kind, (field.name,), value, stored, difference=difference, guard=guard)
     elif isinstance(kind, Record) and value is not None:
         for member in kind.fields:
-            if isinstance(member.kind, ItemList) and member.name in value:
-                path = (field.name, member.name)
-                before = (stored or {}).get(member.name)
-                given = value[member.name]
-                rows = _compare_list(member.kind, path, given, before, difference=difference, guard=guard)
-                value = {**value, member.name: rows}
+            if not isinstance(member.kind, ItemList) or member.name not in value:
+                continue
+            path = (field.name, member.name)
+            stored_rows = (stored or {}).get(member.name)
+            rows = _compare_list(member.kind, path, value[member.name], stored_rows, difference=difference, guard=guard)
+            value = {**value, member.name: rows}
     elif isinstance(value, str) and isinstance(stored, str) and not guard.off:
         _refuse_cut_text(field.name, value, stored)
     compare_field(company, field, value, difference, replace=replace)
@@ -748,7 +758,8 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
 
 def publish_owners(*companies: Company) -> None:
     """Publish what listings show of their owners: whether there are any, and the domain that they have proven."""
-    if public := [company.pk for company in companies if company.state == State.PUBLISHED]:
+    public = [company.pk for company in companies if company.state == State.PUBLISHED]
+    if public:
         Company.objects.filter(pk__in=public).update(updated_at=now())
         publish(AffectedRows().company(*public))
 
@@ -838,11 +849,12 @@ def refuse_draft_beyond_limit(actor: Actor) -> None:
         return
     account_id = require_account(actor, "A listing belongs to an account.")
     unpublished = Company.objects.filter(ownerships__account_id=account_id, state__in=_UNPUBLISHED)
-    if unpublished.count() >= MAX_DRAFTS:
+    count = unpublished.count()
+    if count >= MAX_DRAFTS:
         raise LimitReached(
             Phrase(
                 "You have {count} listings that are not published yet; at most {limit} are allowed.",
-                count=unpublished.count(),
+                count=count,
                 limit=MAX_DRAFTS,
             ),
             "Delete drafts that you no longer need at /manage, or submit them and wait for the reviewers' decisions.",

@@ -219,18 +219,19 @@ def _digest(large: bytes) -> str:
 
 
 def _look(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001, FBT001 - the signature of a check
-    found = Picture.objects.filter(pk__gt=int(after or 0)).order_by("pk").only("digest", "large")
-    pictures = list(found[: min(limit, _CHUNK)])
-    damages = [
-        Damage(
-            check=CHECK.name,
-            subject=f"picture {each.digest}",
-            says="does not have its digest",
-            remedy=f"upload the picture again, or {RESTORE}",
-        )
-        for each in pictures
-        if _digest(bytes(each.large)) != each.digest
-    ]
+    following = Picture.objects.filter(pk__gt=int(after or 0)).order_by("pk").only("digest", "large")
+    pictures = list(following[: min(limit, _CHUNK)])
+    damages = []
+    for picture in pictures:
+        if _digest(bytes(picture.large)) != picture.digest:
+            damages.append(
+                Damage(
+                    check=CHECK.name,
+                    subject=f"picture {picture.digest}",
+                    says="does not have its digest",
+                    remedy=f"upload the picture again, or {RESTORE}",
+                )
+            )
     return Slice(len(pictures), damages, str(pictures[-1].pk) if pictures else None)
 
 

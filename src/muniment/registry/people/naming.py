@@ -95,27 +95,28 @@ def recent_refusals(company: Company) -> list[Refusal]:
 def people_named(names: Iterable[str], actor: Actor) -> dict[str, list[str]]:
     """Return the slugs of public people, and of the actor's own profile, by :func:`name_key` of each of *names*."""
     wanted = {name_key(name): name for name in names}
-    found: dict[str, list[str]] = defaultdict(list)
-    if wanted:
-        named = Person.objects.filter(Q(slug__in=list(wanted)) | Q(name__in=list(wanted.values())))
-        visible = Q(published=True)
-        if actor.account_id is not None:
-            visible |= Q(account_id=actor.account_id)
-        for slug, name in named.filter(visible).order_by("pk").values_list("slug", "name"):
-            if (key := name_key(name)) in wanted:
-                found[key].append(slug)
-    return found
+    slugs_by_key: dict[str, list[str]] = defaultdict(list)
+    if not wanted:
+        return slugs_by_key
+    # A key has the form of a slug: so people are found whose name is spelled otherwise, by an index.
+    named = Person.objects.filter(Q(slug__in=list(wanted)) | Q(name__in=list(wanted.values())))
+    visible = Q(published=True)
+    if actor.account_id is not None:
+        visible |= Q(account_id=actor.account_id)
+    for slug, name in named.filter(visible).order_by("pk").values_list("slug", "name"):
+        key = name_key(name)
+        if key in wanted:  # a person may have the slug and another name
+            slugs_by_key[key].append(slug)
+    return slugs_by_key
 
 
 def request_positions(actor: Actor | None, company: Company, asked: Sequence[tuple[str, str | None, Person]]) -> None:
     """Record requests, each by the id and title of the position and its person; :func:`tell_people` sends the mail."""
     account_id = actor.account_id if actor else None
-    PositionRequest.objects.bulk_create(
-        [
-            PositionRequest(company=company, person=person, item=item, title=title, account_id=account_id)
-            for item, title, person in asked
-        ]
-    )
+    requests = []
+    for item, title, person in asked:
+        requests.append(PositionRequest(company=company, person=person, item=item, title=title, account_id=account_id))
+    PositionRequest.objects.bulk_create(requests)
 
 
 def check_rate(actor: Actor | None, requests: int) -> None:
@@ -146,9 +147,9 @@ def tell_people(company: Company) -> None:
     for request in waiting.filter(person__account__isnull=False).order_by("pk"):
         by_person[request.person_id].append(request)
     for requests in by_person.values():
-        PositionRequest.objects.filter(pk__in=[each.pk for each in requests]).update(told_at=now())
-        person, titles = requests[0].person, [each.title or "" for each in requests]
-        notifications.notify_of_request(person, company, titles)
+        PositionRequest.objects.filter(pk__in=[request.pk for request in requests]).update(told_at=now())
+        titles = [request.title or "" for request in requests]
+        notifications.notify_of_request(requests[0].person, company, titles)
 
 
 def add_named_people(actor: Actor, company: Company) -> None:
@@ -160,14 +161,16 @@ def add_named_people(actor: Actor, company: Company) -> None:
     asked = PositionRequest.objects.filter(company=company, decision="").values("item")
     places = list(Position.objects.filter(company=company, person=None).exclude(item_id__in=asked).order_by("rank"))
     known = people_named({place.name for place in places}, actor)
-    refused = {name_key(each.name) for each in recent_refusals(company)}
+    refused = {name_key(refusal.name) for refusal in recent_refusals(company)}
     made: dict[str, Person] = {}
     for place in places:
         key = name_key(place.name)
-        if key not in known and key not in refused:
-            made[key] = made.get(key) or make_person(place.name)
-            place.person, place.name = made[key], ""
-            place.save(update_fields=["person", "name"])
+        if key in known or key in refused:
+            continue
+        if key not in made:  # a name in two positions of a listing is one person
+            made[key] = make_person(place.name)
+        place.person, place.name = made[key], ""
+        place.save(update_fields=["person", "name"])
 
 
 def make_person(name: str) -> Person:
@@ -198,12 +201,14 @@ class Place(NamedTuple):
 
     def to_document(self) -> JSONObject:
         """Return the position as published: of a person who has not confirmed it, the name alone."""
-        return (self.row if self.is_linked else self.row._replace(slug="")).to_document()
+        row = self.row if self.is_linked else self.row._replace(slug="")
+        return row.to_document()
 
     def columns(self, person: int | None) -> JSONObject:
-        row, linked = self.row, person if self.is_linked else None
-        named = {"person_id": linked, "name": "" if linked else row.name}
-        return {**named, "title": row.title, "extra": row.extra, "item_id": row.item_id}
+        row = self.row
+        linked = person if self.is_linked else None
+        name = "" if linked else row.name  # a linked position shows the name of the profile
+        return {"person_id": linked, "name": name, "title": row.title, "extra": row.extra, "item_id": row.item_id}
 
 
 @dataclass(slots=True)
@@ -217,17 +222,21 @@ class _Team:
 
     @classmethod
     def read(cls, company: Company) -> "_Team":
-        team, requests = cls(company), open_requests(company)
-        for each in Position.objects.filter(company=company).select_related("person").order_by("rank"):
-            request = requests.get(each.item_id) if each.person is None else None
-            person = request.person if request else each.person
-            name = each.person.name if each.person else each.name
-            row = PositionRow(person.slug if person else "", name, each.title, each.extra, each.item_id)
-            place = Place(row, each.person is not None, request.pk if request else None)
+        team = cls(company)
+        requests = open_requests(company)
+        for position in Position.objects.filter(company=company).select_related("person").order_by("rank"):
+            request = requests.get(position.item_id) if position.person is None else None
+            person = request.person if request else position.person
+            # Of a person who is asked, the listing shows the name that its owner gave.
+            name = position.person.name if position.person else position.name
+            slug = person.slug if person else ""
+            row = PositionRow(slug, name, position.title, position.extra, position.item_id)
+            place = Place(row, is_linked=position.person is not None, request=request.pk if request else None)
             if person:
                 team.people[person.slug] = person
             team.places.append(place)
-            team.stored.append(StoredRow(each.pk, each.rank, each.item_id, place.columns(each.person_id)))
+            columns = place.columns(position.person_id)
+            team.stored.append(StoredRow(position.pk, position.rank, position.item_id, columns))
         return team
 
 
@@ -258,10 +267,9 @@ def compare_positions(change: Any, difference: Difference, guard: ListGuard) -> 
         keys = {slug: person.pk for slug, person in team.people.items()}
         columns = [(place.row.item_id, place.columns(keys.get(place.row.slug))) for place in after]
         write_rows(Position, team.company, team.stored, columns)
+        requests = {place.request for place in team.places if place.request}
         kept_requests = {place.request for place in after}
-        withdraw_requests(
-            place.request for place in team.places if place.request and place.request not in kept_requests
-        )
+        withdraw_requests(requests - kept_requests)
         request_positions(guard.actor, team.company, [(row.item_id, row.title, team.people[row.slug]) for row in asked])
         tell_people(team.company)
         affected.person(*_people_of_changed_rows(team.stored, columns))
@@ -296,6 +304,7 @@ class _Naming:
     def __init__(self, guard: ListGuard, team: _Team, *, added: int = 0) -> None:
         self.added = added
         self.actor, self.team, self.reverts = guard.actor, team, guard.reverts
+        # Backwards, so that of equal ids or names the first position counts.
         self.by_id = {place.row.item_id: place for place in reversed(team.places)}
         self.by_name = {place.row.name: place.row.slug for place in reversed(team.places)}
         """A name that the listing has means that person."""
@@ -311,19 +320,27 @@ class _Naming:
         Raises:
             BadFields: an unknown person, one who declined recently, or a name that other people have.
         """
-        rows = [PositionRow.from_document(each) for each in given]
+        rows = [PositionRow.from_document(position) for position in given]
         self.stored = len(rows) - self.added
-        new = [each["person"].get("isNew") is True for each in given]
-        named = [self._named(row, is_new=is_new) for row, is_new in zip(rows, new, strict=True)]
-        unknown = {slug for slug in named if slug} - self.team.people.keys()
-        if merged := merged_slugs(unknown):
-            named = [merged.get(slug, slug) for slug in named]
-            unknown = {slug for slug in named if slug} - self.team.people.keys()
+        is_new = [position["person"].get("isNew") is True for position in given]
+        slugs = [self._named(row, is_new=of_new) for row, of_new in zip(rows, is_new, strict=True)]
+        unknown = {slug for slug in slugs if slug} - self.team.people.keys()
+        merged = merged_slugs(unknown)
+        if merged:  # a slug of before a merge means the person who remained
+            slugs = [merged.get(slug, slug) for slug in slugs]
+            unknown = {slug for slug in slugs if slug} - self.team.people.keys()
         for person in Person.objects.filter(slug__in=unknown):
+            # A revert may name people who were public then, but no private profile of an account.
             if can_name(person, self.actor) or (self.reverts and person.account_id is None):
                 self.team.people[person.slug] = person
-        places = [self._place(n, row, slug) for n, (row, slug) in enumerate(zip(rows, named, strict=True))]
-        self._check_names([(n, place.row.name) for n, place in enumerate(places) if not place.row.slug], new)
+        places = []
+        names_alone = []
+        for index, (row, slug) in enumerate(zip(rows, slugs, strict=True)):
+            place = self._place(index, row, slug)
+            places.append(place)
+            if not place.row.slug:
+                names_alone.append((index, place.row.name))
+        self._check_names(names_alone, is_new)
         if self.faults:
             raise BadFields(self.faults, HINT)
         return places
@@ -378,12 +395,13 @@ class _Naming:
         refusals = {name_key(refusal.name): refusal for refusal in self.refusals}
         for index, name in new:
             key = name_key(name)
-            self.profiles[name] = people.get(key, [])[:_SHOWN_CANDIDATES]
-            if is_new[index]:
+            slugs = people.get(key, [])
+            self.profiles[name] = slugs[:_SHOWN_CANDIDATES]
+            if is_new[index]:  # the owner has said that it is another person
                 continue
-            if refusal := refusals.get(key):
-                self._refuse(index, "name", refusal)
-            elif slugs := people.get(key):
+            if key in refusals:
+                self._refuse(index, "name", refusals[key])
+            elif slugs:
                 self._ask_to_choose(index, slugs)
 
     def _ask_to_choose(self, index: int, slugs: Sequence[str]) -> None:
