@@ -132,7 +132,7 @@ def test_what_is_not_meant_for_the_public_is_left_out():
     [
         ("Estado", ["activo", "baja"], "status"),
         ("Estado", ["São Paulo", "Bahia"], "address.state"),
-        ("Land", ["Hessen", "Bayern"], ""),
+        ("Land", ["Hessen", "Bayern"], "address.state"),
         ("Kraj", ["Polska", "Czechy"], "address.country"),
         ("Kraj", ["Plzeňský", "Zlínský"], "address.state"),
         ("Actif", ["1 200 €", "3 €"], "treasury"),

@@ -243,6 +243,13 @@ def _readings(heading: str) -> Iterator[str]:
             yield inner
 
 
+def is_of_figures(heading: str) -> bool:
+    """Return whether a heading is that of public figures that no field has, such as money that was raised."""
+    tokens = [token for token in _TOKENS.split(_BRACKETS.sub(" ", heading)) if token]
+    words = [key(heading), *map(key, _readings(heading)), *_without_qualifiers(tokens)]
+    return not catalogue().figures.isdisjoint(words) and not _is_private(heading)
+
+
 def _is_private(heading: str) -> bool:
     """Return whether a bracket or a group says that a column is private."""
     group = heading.rpartition(" / ")[0]
@@ -474,6 +481,25 @@ def headings_of(rows: Sequence[Sequence[str]], at: int) -> list[str]:
     return _numbered(row)
 
 
+def group_of(heading: str) -> str:
+    """Return the heading of the group that a heading is under; "" if it is under none."""
+    return heading.rpartition(" / ")[0]
+
+
+def meanings_of(headings: Sequence[str], kind: str) -> list[Match]:
+    """Return what the headings of a table mean: a group over several columns does not say what each of them is."""
+    columns_of_groups = Counter(map(group_of, headings))
+    meanings = []
+    for heading in headings:
+        meaning = meaning_of(heading, kind)
+        group = group_of(heading)
+        if group and columns_of_groups[group] > 1 and meaning.fields == meaning_of(group, kind).fields:
+            part = meaning_of(heading.rpartition(" / ")[2], kind)
+            meaning = meaning if part.fields else Match(is_left_out=meaning.is_left_out)
+        meanings.append(meaning)
+    return meanings
+
+
 def _numbered(row: Sequence[str]) -> list[str]:
     """Return headings each once: a second "Name" is "Name (2)"; blank ones stay blank."""
     counts: Counter[str] = Counter()
@@ -531,6 +557,11 @@ def _has_both_names(meanings: Sequence[Sequence[str]]) -> bool:
 
 def _of_vocabulary() -> set[str]:
     return {name for name, field in fields_of(COMPANIES).items() if field.is_of_vocabulary}
+
+
+def is_of_people_too(field: str) -> bool:
+    """Return whether a field of companies says nothing against a table of people."""
+    return field in _OF_BOTH or field in _of_people_too()
 
 
 def _of_people_too() -> set[str]:

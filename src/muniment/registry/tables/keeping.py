@@ -48,9 +48,11 @@ def propose_kind(column: Column, values: Sequence[str]) -> None:
 
 def _kind_of(heading: str, values: Sequence[str]) -> str:
     """Return the kind that nearly all values of a column have."""
-    if _are_mostly(values, is_yes_or_no):
+    are_numbers = _are_mostly(values, _is_number)
+    # Shares of 1 and 0.5 are numbers, though most of them are 1.
+    if _are_mostly(values, is_yes_or_no) and not (are_numbers and not all(map(is_yes_or_no, values))):
         return "yesno"
-    if _are_mostly(values, _is_number):
+    if are_numbers:
         return "text" if _are_identifiers(heading, values) else "number"
     if _are_mostly(values, _is_day):
         return "date"

@@ -37,7 +37,7 @@ class TableMapping:
         kind: companies, people, or skip.
         header: the number of the row with the headings; 0 if there is none.
         check: which of "kind" and "header" are guesses that a person should check; "currency" if amounts are in another
-            one than those of the registry, and would be left out.
+            one than those of the registry, and would be left out; "cells" if rows have more of them than the headings.
         combine: whether rows of one name are one organization: yes, no, or ? to ask; "" if their values agree.
     """
 
@@ -97,6 +97,8 @@ class FileMapping:
                 found.append(Phrase("{table}: the headings may be in row {row}", table=table.name, row=table.header))
             if "currency" in table.check:
                 found.append(Phrase(_CURRENCY, table=table.name, currency=settings.CURRENCY))
+            if "cells" in table.check:
+                found.append(Phrase(_CELLS, table=table.name))
         for table, column in self.guesses():
             found.append(
                 Phrase("{table}: {column} may be {field}", table=table.name, column=column.heading, field=column.field)
@@ -163,6 +165,10 @@ class FileMapping:
 _CURRENCY: Final = (
     "{table}: has amounts in another currency, which will be left out; this registry uses {currency} (to change it, "
     "set MUNIMENT_CURRENCY before the first import)"
+)
+_CELLS: Final = (
+    "{table}: some rows have more cells than the headings, so that values may be in the wrong columns (a separator or "
+    "a decimal comma without quotation marks does that)"
 )
 _COMBINE: Final = (
     'several rows have the same name but different values: choose combine = "yes" (one organization, with lists of what'

@@ -222,10 +222,10 @@ def person_in(text: str, title: str, order: str = "") -> PersonInCell | None:
     """
     name = text
     if match := _IN_BRACKETS.fullmatch(text):
-        name, title = match[1], match[2].strip()
+        name, title = match[1], _title_in_brackets(match[2].strip(), title)
         before, _, after = name.partition(",")
         if is_title(after.strip()):  # "Ida Alder, Chair (since 2001)"
-            name, title = before, f"{after.strip()} ({title})"
+            name, title = before, f"{after.strip()} ({match[2].strip()})"
     elif match := _BEFORE_COLON.fullmatch(text):
         title, name = match[1].strip(), match[2]
     elif match := _DASHED.fullmatch(text):
@@ -237,6 +237,12 @@ def person_in(text: str, title: str, order: str = "") -> PersonInCell | None:
     if not is_one_person(name):
         return None
     return PersonInCell(full_name(name, order), title)
+
+
+def _title_in_brackets(text: str, title_of_heading: str) -> str:
+    """Return the position in brackets; a place or time there is beside that of the heading: "CEO (since 2001)"."""
+    is_place_or_time = bool(re.search(r"[\d,]", text)) and not is_title(text)
+    return f"{title_of_heading} ({text})" if title_of_heading and is_place_or_time else text
 
 
 def is_one_person(text: str) -> bool:

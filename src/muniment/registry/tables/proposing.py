@@ -8,7 +8,7 @@ asks.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -33,10 +33,14 @@ from muniment.registry.tables.headings import (
     KNOWN,
     HeaderRow,
     Match,
+    group_of,
     header_row,
     headings_of,
+    is_of_figures,
+    is_of_people_too,
     kind_of_table,
     meaning_of,
+    meanings_of,
 )
 from muniment.registry.tables.keeping import propose_kind
 from muniment.registry.tables.mapping import NAMES, FileMapping, TableMapping
@@ -61,7 +65,20 @@ from muniment.registry.tables.values import (
     separator_of,
 )
 from muniment.schema.declared.declarations import MAX_ENTRY
-from muniment.schema.kinds import Country, Email, Integer, Kind, Link, Money, Number, PictureLink, Profile, Slug
+from muniment.schema.kinds import (
+    Country,
+    Email,
+    Integer,
+    Items,
+    Kind,
+    Link,
+    Money,
+    Number,
+    PictureLink,
+    Profile,
+    Slug,
+    Text,
+)
 
 JUDGED: Final = 300
 """Characters of a cell by which its column is judged."""
@@ -102,10 +119,20 @@ def _propose_table(sheet: Sheet, file_name: str, header: int | None, *, is_only:
         return table
     if any(map(_is_in_another_currency, table.column, values)):
         table.check.append("currency")
+    if has_cells_beyond(sheet, at):
+        table.check.append("cells")
     if not preset:
         _take_key(table, body)
     _settle_rows(table, body, values)
     return table
+
+
+def has_cells_beyond(sheet: Sheet, at: int) -> bool:
+    """Return whether rows of a text have more cells than the headings: a separator is in a cell without quotes."""
+    if not sheet.delimiter or at < 0:
+        return False
+    width = max((n + 1 for n, heading in enumerate(sheet.rows[at]) if heading), default=0)
+    return any(any(row[width:]) for row in sheet.rows[at + 1 :])
 
 
 def _settle_rows(table: TableMapping, body: Sequence[Sequence[str]], values: Sequence[list[str]]) -> None:
@@ -277,20 +304,55 @@ def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: st
 
     if kind_of_table(headings, name, is_only=is_only) == PEOPLE:
         return _kind_of_rows_called_people(people, fields_of_people)
+    if _is_name_of_persons_alone(of_companies, of_people, values):
+        return _Kind(PEOPLE, is_guess=are_organizations(people))
     # A name that is only in the first of several rows is that of a group: the rows are what is in all of them.
-    are_of_groups = 2 * _count_of(of_companies, values, "name") < _count_of(of_people, values, "name")
-    if are_of_groups and are_persons(people):
+    count_of_people = _count_of(of_people, values, "name")
+    are_of_groups = 2 * _count_of(of_companies, values, "name") < count_of_people
+    are_in_most_rows = 2 * count_of_people >= max(map(len, values), default=0)
+    if are_of_groups and are_in_most_rows and are_persons(people):
         return _Kind(PEOPLE, is_guess=bool(companies) or are_both(people))
     are_mixed = are_both(companies)
     if are_persons(companies) and not are_mixed:
         return _kind_of_names_like_persons(of_companies, values)
     # One organization in many rows, each with a person of its own: the rows are people.
     are_repeated = len({*companies}) < _MOST * len(companies)
-    are_different_people = are_persons(people) and len({*people}) >= _MOST * len(people)
-    if are_repeated and are_different_people and not _is_name_guessed(of_people):
+    if are_repeated and _are_rows_of_persons(companies, of_companies, of_people, values):
         return _Kind(PEOPLE, is_guess=fields_of_people.isdisjoint({"position.title", "bio"}))
     is_unproven = _is_name_guessed(of_companies) and not are_organizations(companies)
     return _Kind(COMPANIES, is_guess=are_mixed or is_unproven)
+
+
+def _is_name_of_persons_alone(
+    of_companies: Sequence[Column], of_people: Sequence[Column], values: Sequence[list[str]]
+) -> bool:
+    """Return whether most rows have a value below a heading that only persons have: "full name", "speaker", "氏名"."""
+    has_name_of_companies = any(column.field == "name" and not column.check for column in of_companies)
+    name = next((column for column in of_people if column.field == "name" and not column.check), None)
+    if has_name_of_companies or name is None or meaning_of(name.heading, PEOPLE).quality < KNOWN:
+        return False
+    return 2 * _count_of(of_people, values, "name") >= max(map(len, values))
+
+
+def _are_rows_of_persons(
+    companies: Sequence[str], of_companies: Sequence[Column], of_people: Sequence[Column], values: Sequence[list[str]]
+) -> bool:
+    """Return whether most rows that name an organization have a different person."""
+    if _is_name_guessed(of_people):
+        return False
+    people = _values_of(of_people, values, "name")
+    count = _count_of(of_people, values, "name")
+    if not people and _values_of(of_people, values, "name.first"):
+        # Contacts of organizations have first and last names too, beside what only organizations have.
+        fields = {column.field for column in of_companies if not column.check} - {""}
+        if not all(map(is_of_people_too, fields)) or len({*companies}) >= _HALF * len(companies):
+            return False
+        people = _values_of(of_people, values, "name.last")
+        count = _count_of(of_people, values, "name.last")
+    elif not are_persons(people):
+        return False
+    are_different = bool(people) and len({*people}) >= _MOST * len(people)
+    return are_different and 2 * count >= _count_of(of_companies, values, "name")
 
 
 def _kind_of_rows_called_people(names: Sequence[str], fields: set[str]) -> _Kind:
@@ -377,12 +439,19 @@ def _preset_columns(headings: Sequence[str], values: Sequence[list[str]], preset
 
 def propose_columns(headings: Sequence[str], values: Sequence[list[str]], kind: str) -> list[Column]:
     """Return the columns of a table: what headings mean and values fit, then guesses by values alone."""
-    matches = [meaning_of(heading, kind) for heading in headings]
+    matches = meanings_of(headings, kind)
     columns = [Column(heading) for heading in headings]
     taken: dict[str, int] = {}
+    if kind == COMPANIES:
+        _take_names_in_parts(columns, taken)
+        matches = [_as_contact(column.heading, match) for column, match in zip(columns, matches, strict=True)]
     best_first = sorted(range(len(columns)), key=lambda n: (not values[n], *_rank(headings[n], matches[n], n)))
     for n in best_first:
-        _take(columns[n], matches[n], values[n], taken, n)
+        if not columns[n].field:
+            _take(columns[n], matches[n], values[n], taken, n)
+    _take_second_last_names(columns, taken)
+    if kind == PEOPLE:
+        _take_other_part_of_name(columns, values, taken)
     if kind == COMPANIES:
         _people_of_two_columns(columns, matches, taken)
         _guess_by_values(columns, matches, values, taken)
@@ -390,14 +459,126 @@ def propose_columns(headings: Sequence[str], values: Sequence[list[str]], kind: 
         _guess_name(columns, matches, values, kind)
     if kind == PEOPLE and "name.last" in taken and taken.keys().isdisjoint({"name", "name.first"}):
         _guess_full_name(columns, matches, values)
+    _settle_columns(columns, values, matches, kind)
+    return columns
+
+
+def _settle_columns(
+    columns: Sequence[Column], values: Sequence[list[str]], matches: Sequence[Match], kind: str
+) -> None:
+    """Mark what a person should check, propose fields for what has none, and decide how values are written."""
+    name = next((column.heading for column in columns if column.field == "name"), "")
     for column, cells, match in zip(columns, values, matches, strict=True):
-        column.check = column.check or _needs_check(column, cells)
-        if not (column.field or match.is_left_out):
+        is_doubtful = _is_of_projects(column, name) or _is_of_another(column.heading)
+        column.check = column.check or _needs_check(column, cells) or (bool(column.field) and is_doubtful)
+        is_kept = not match.is_left_out or is_of_figures(column.heading)
+        if not column.field and is_kept and not (kind == PEOPLE and _are_contacts(cells)):
             propose_kind(column, cells)
         decide_options(column, cells)
         if kind == PEOPLE and column.field == "name":
             column.order = order_of_names(sampled(cells))
-    return columns
+
+
+def _take_names_in_parts(columns: Sequence[Column], taken: dict[str, int]) -> None:
+    """
+    Let the columns of one group be one name, of the organization or of a person, as the group says.
+
+    Registers of natural and legal persons have them: the name of an organization is merged over first and last names.
+    """
+    columns_of_groups: dict[str, list[int]] = {}
+    for n, column in enumerate(columns):
+        if group_of(column.heading):
+            columns_of_groups.setdefault(group_of(column.heading), []).append(n)
+    for group, places in columns_of_groups.items():
+        of_group = next(iter(meaning_of(group, COMPANIES).fields), "").partition(":")[0]
+        parts = {n: _part_of_name(columns[n].heading) for n in places}
+        if of_group not in {"name", PEOPLE_FIELD} or of_group in taken or not all(parts.values()):
+            continue
+        if len({*parts.values()}) < 2:
+            continue
+        for n, part in parts.items():
+            field = "name" if of_group == "name" else f"people.{part}"
+            columns[n].field = field
+            taken.setdefault(field, n)
+
+
+def _part_of_name(heading: str) -> str:
+    """Return the part of the name of a person that a heading under a group means: first, last, or "" for none."""
+    part = heading.rpartition(" / ")[2]
+    if key(re.sub(r"\(\d+\)$", "", part)) in _SECOND_LAST_NAMES:
+        return "last"
+    for field in meaning_of(part, PEOPLE).fields:
+        if field in {"name.first", "name.last"}:
+            return field.partition(".")[2]
+    return ""
+
+
+_SECOND_LAST_NAMES: Final = words_in(
+    "apellido materno, segundo apellido, materno, second last name, second surname, maternal surname, segundo sobrenome"
+)
+
+
+def _take_second_last_names(columns: Sequence[Column], taken: Mapping[str, int]) -> None:
+    """Let the second last name, which is in a column of its own in Spanish, follow the first one."""
+    for field in ("name.last", "people.last"):
+        if field in taken:
+            for column in columns:
+                if not column.field and key(column.heading) in _SECOND_LAST_NAMES:
+                    column.field = field
+
+
+def _take_other_part_of_name(columns: Sequence[Column], values: Sequence[list[str]], taken: dict[str, int]) -> None:
+    """Let a general heading beside one part of a name be the other part: "Nom" beside "Prénom"."""
+    if "name" not in taken or ("name.first" in taken) == ("name.last" in taken):
+        return
+    part, other = ("name.first", "name.last") if "name.first" in taken else ("name.last", "name.first")
+    known_parts = {key(value) for value in values[taken[part]]}
+    names = values[taken["name"]]
+    with_both_parts = share(sampled(names), lambda name: _has_part(name, known_parts))
+    if names and with_both_parts < _HALF:
+        n = taken.pop("name")
+        columns[n].field = other
+        taken[other] = n
+
+
+def _has_part(name: str, parts: Container[str]) -> bool:
+    """Return whether a name has more words than one of *parts*, which it begins or ends with."""
+    words = [key(word) for word in name.replace(",", " ").split()]
+    counts = range(1, len(words))
+    return any("".join(words[:n]) in parts or "".join(words[-n:]) in parts for n in counts)
+
+
+def _as_contact(heading: str, match: Match) -> Match:
+    """Return the meaning of "contact name", which is no name of an organization; a person should check it."""
+    is_name = match.fields[:1] == ("name",)
+    return Match((PEOPLE_FIELD,), is_guess=True) if is_name and _OF_CONTACTS.search(heading) else match
+
+
+def _is_of_projects(column: Column, name: str) -> bool:
+    """Return whether a text is about projects, beside a column with the *name* of the organization."""
+    is_text = column.field in {"description", "body"}
+    return is_text and bool(_OF_PROJECTS.search(column.heading)) and not _OF_PROJECTS.search(name)
+
+
+def _is_of_another(heading: str) -> bool:
+    """Return whether a heading begins with "other" or the like: an "other role" may be at another organization."""
+    return bool(re.match(_OTHER, heading, re.IGNORECASE))
+
+
+_OTHER: Final = (
+    r"(?:other|weitere|sonstige|andere|autre|otr[oa]|outr[oa]|altr[oa]|annan|andra|inne|jin[ée])[rs]?"
+    r"(?=[\W_]|(?-i:[A-Z]))"
+)
+_OF_PROJECTS: Final = re.compile(
+    r"project|projekt|projet|proyecto|proje[ct]to|progett|プロジェクト|事業|项目|項目|사업", re.IGNORECASE
+)
+
+
+def _are_contacts(values: Sequence[str]) -> bool:
+    """Return whether values are addresses of mail or phone numbers: those of people are not proposed to be public."""
+    sample = sampled(values)
+    are_numbers = share(sample, lambda text: bool(_SURE_PHONE.fullmatch(text))) >= _HALF
+    return bool(sample) and (share(sample, _is_email) >= _HALF or are_numbers)
 
 
 def _guess_by_values(
@@ -433,8 +614,11 @@ def _needs_check(column: Column, values: Sequence[str]) -> bool:
     """Return whether a person should check a field that the heading means, because the values alone do not show it."""
     if not values:
         return False
-    if column.field in {"type", "orgKind"}:
-        return share(sampled(values), _has_word_of_types) < _SOME
+    if column.field in _VOCABULARIES:
+        is_of_types = column.field in {"type", "orgKind"}
+        return _are_free_texts(values) or (is_of_types and share(sampled(values), _has_word_of_types) < _SOME)
+    if column.field == "address.state" and key(column.heading) in _COUNTRIES_TOO:
+        return True
     if column.field == "status":
         return share(sampled(values), is_status) < _MOST
     if column.field == "website":  # pages of a directory, or of a source
@@ -444,6 +628,18 @@ def _needs_check(column: Column, values: Sequence[str]) -> bool:
     # The heading does not say what the person is to the organization.
     is_anybody = column.field == PEOPLE_FIELD and key(column.heading) in {"fullname", "person", "personname"}
     return is_address_of_person or is_contact or is_anybody  # all would be published
+
+
+_COUNTRIES_TOO: Final = frozenset({"land"})
+"""Headings that mean a country first: what is no known one may be a state, or a country in another spelling."""
+_VOCABULARIES: Final = frozenset({"type", "orgKind", "industry", "themes"})
+_LEAST_FREE: Final = 20
+"""Values from which on it shows that a column has free texts instead of the words of a vocabulary."""
+
+
+def _are_free_texts(values: Sequence[str]) -> bool:
+    """Return whether nearly all values differ, as no words of a vocabulary do."""
+    return len(values) >= _LEAST_FREE and len({*map(key, values)}) >= _MOST * len(values)
 
 
 _OF_CONTACTS: Final = re.compile(
@@ -478,13 +674,34 @@ mutual, community, interest, social"""
 )
 
 
+_NO_TYPES: Final = words_in(
+    """services, service, solutions, systems, technologies, technology, tech, software, digital, energy, health,
+medical, media, capital, global, international, national, foods, insurance, consulting, hardware, the, of, for"""
+)
+"""Words in names of organizations that say what one does, and not what it is."""
+
+
 def _has_word_of_types(text: str) -> bool:
-    known = _WORDS_OF_TYPES | catalogue().organizations
+    known = (_WORDS_OF_TYPES | catalogue().organizations) - _NO_TYPES
     words = map(key, re.split(r"[\s\-/,()]+", text))
     return key(text) in known or any(len(word) > 1 and word in known for word in words)
 
 
-_BETTER_LAST: Final = ("title", "titel", "titre", "título", "titolo", "label", "bezeichnung", "contact", "kontakt")
+_BETTER_LAST: Final = (
+    *("title", "titel", "titre", "título", "titolo", "label", "bezeichnung", "contact", "kontakt"),
+    *(
+        "project",
+        "project name",
+        "projekt",
+        "projektname",
+        "projet",
+        "nom du projet",
+        "proyecto",
+        "projeto",
+        "progetto",
+    ),
+)
+"""Headings of names that give way to others: a grant has the name of its project, and of who has it."""
 
 
 def _take(column: Column, match: Match, values: Sequence[str], taken: dict[str, int], n: int) -> None:
@@ -828,6 +1045,8 @@ def fits(field: str, values: Sequence[str]) -> bool:
     looks_right = _look_of(field)
     known = field_named(field)
     is_prose = known is not None and known.is_prose
+    if known is not None and _are_too_long(known, values):
+        return False
     # Such fields can hold any text, so that only many values contradict a heading.
     is_loose = is_prose or is_of_vocabulary(field)
     if not values or looks_right is None:
@@ -837,6 +1056,23 @@ def fits(field: str, values: Sequence[str]) -> bool:
     if is_prose:
         return share(sampled(values), looks_right) >= _LEAST_PROSE
     return share(sampled(values), looks_right) >= _LEAST.get(field, _HALF)
+
+
+_FEW_TOO_LONG: Final = 0.05
+
+
+def _are_too_long(field: TableField, values: Sequence[str]) -> bool:
+    """Return whether a field could not hold more than a few of the values, or of their entries."""
+    kind, texts = field.kind, values
+    if isinstance(kind, Items):
+        kind = kind.of
+        separator = separator_of(values)
+        if separator:
+            texts = [part for value in values for part in value.split(separator)]
+    most = (isinstance(kind, Text) and kind.max) or 0
+    if not 0 < most < JUDGED or field.name in NAMES:
+        return False
+    return sum(len(text.strip()) > most for text in texts) > _FEW_TOO_LONG * len(texts)
 
 
 def _are_of_one_site(values: Sequence[str]) -> bool:

@@ -32,7 +32,7 @@ from muniment.registry.tables.fields import (
     is_of_vocabulary,
 )
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.headings import are_groups, header_row, headings_of
+from muniment.registry.tables.headings import are_groups, group_of, header_row, headings_of
 from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.persons import PersonInCell, full_name, split
 from muniment.registry.tables.values import Lost, address_of, people_in, value_of
@@ -341,6 +341,9 @@ class _Conversion:
                 columns.append((places[column.heading], column))
         self._report_columns(sheet, table, at, headings)
         self._report_rows_above(sheet, table)
+        self._report_cells_beyond(sheet, at)
+        # A file of several parts repeats its headings, and those of the groups over them.
+        repeated = {tuple(headings), *map(tuple, sheet.rows[max(0, at - 2) : at])}
         typical = _typical_cells(sheet.rows[at : at + 200])
         after_blank = False
         for number, cells in enumerate(sheet.rows[at:], at + 1):
@@ -351,8 +354,13 @@ class _Conversion:
                 after_blank = True
             elif _is_total(cells, typical):
                 self.losses.append(Loss(sheet.name, number, "", "is a total, and is left out"))
-            elif list(cells) == headings:
+            elif tuple(cells) in repeated:
                 self.losses.append(Loss(sheet.name, number, "", "repeats the headings, and is left out"))
+            elif _is_merged(cells):
+                text = next(filter(None, cells))
+                self.losses.append(
+                    Loss(sheet.name, number, "", "is one text over several columns, and is left out", text)
+                )
             elif is_note:
                 note = next(filter(None, cells))
                 self.losses.append(Loss(sheet.name, number, "", "is a note below the table, and is left out", note))
@@ -370,6 +378,17 @@ class _Conversion:
             text = " · ".join(dict.fromkeys(filter(None, cells)))
             if text:
                 self.losses.append(Loss(sheet.name, number, "", "is above the headings, and is left out", text))
+
+    def _report_cells_beyond(self, sheet: Sheet, at: int) -> None:
+        """Report the rows of a text that have more cells than the headings."""
+        if not sheet.delimiter or not at:
+            return
+        width = max((n + 1 for n, heading in enumerate(sheet.rows[at - 1]) if heading), default=0)
+        for number, cells in enumerate(sheet.rows[at:], at + 1):
+            if any(cells[width:]):
+                reason = "has more cells than the headings, so that values may be in the wrong columns"
+                fix = "Put cells with separators or decimal commas in quotation marks."
+                self.losses.append(Loss(sheet.name, number, "", reason, " · ".join(filter(None, cells[width:])), fix))
 
     def _report_columns(self, sheet: Sheet, table: TableMapping, at: int, headings: list[str]) -> None:
         mapped = {each.heading for each in table.column if each.field}
@@ -399,7 +418,10 @@ class _Conversion:
                 people += content
             elif content is not None:
                 for member, value in self._members_of_cell(sheet, number, column, content).items():
-                    if values.setdefault(member, value) != value and member == column.field:
+                    if member in values and _is_part_of_name(column, columns):
+                        is_merged = column.field == "name" and values[member] == value
+                        values[member] = value if is_merged else f"{values[member]} {value}"
+                    elif values.setdefault(member, value) != value and member == column.field:
                         reason = "is left out: another column of the same field has a value in this row"
                         self.losses.append(Loss(sheet.name, number, column.heading, reason, text, _ONE_FIELD))
         row_key = values.pop(ROW_KEY, "")
@@ -733,6 +755,24 @@ def _headings(sheet: Sheet, table: TableMapping) -> tuple[int, list[str]]:
         if -1 <= at < len(sheet.rows) and wanted & {*(found := headings_of(sheet.rows, at))}:
             return at + 1, found
     return table.header, headings_of(sheet.rows, min(table.header, len(sheet.rows)) - 1)
+
+
+def _is_part_of_name(column: Column, columns: Sequence[tuple[int, Column]]) -> bool:
+    """Return whether several columns hold one name: two last names, or the columns of one group."""
+    if column.field in {"name.last", "people.last"}:
+        return True
+    group = group_of(column.heading)
+    others = [other for _, other in columns if other is not column and other.field == column.field]
+    return column.field == "name" and bool(group) and any(group_of(other.heading) == group for other in others)
+
+
+_MERGED_CELLS: Final = 3
+
+
+def _is_merged(cells: Sequence[str]) -> bool:
+    """Return whether a row is one text in a merged cell, as titles between rows and notes below them are."""
+    texts = [cell for cell in cells if cell]
+    return len(texts) >= _MERGED_CELLS and len({*texts}) == 1
 
 
 def _is_sentence(text: str) -> bool:

@@ -71,7 +71,15 @@ _LINK: Final = re.compile(r"(?:https?://)?(?:[\w-]+\.)+[^\W\d_]{2,}(?::\d+)?(?:[
 _MARKDOWN: Final = re.compile(r"\[?[^\]()]*\]?\(https?://[^)\s]+\)")
 
 
+_FILE_NAME: Final = re.compile(
+    r"[^/:]+\.(?:jpe?g|png|gif|svg|webp|bmp|tiff?|ico|pdf|docx?|xlsx?|pptx?|csv|txt|mp[34])", re.IGNORECASE
+)
+"""Names of files that look like hosts: no domain ends so."""
+
+
 def is_link(text: str) -> bool:
+    if _FILE_NAME.fullmatch(text):
+        return False
     return bool(_LINK.fullmatch(text) or _MARKDOWN.fullmatch(text))
 
 

@@ -1,0 +1,241 @@
+"""Habits of real tables: grants with projects, names in parts, titles between rows, cells that slipped, free texts."""
+
+import pytest
+
+from muniment.registry.tables.fields import Column
+from muniment.registry.tables.formats import Sheet
+from muniment.registry.tables.keeping import propose_kind
+from muniment.registry.tables.persons import person_in
+from muniment.registry.tables.proposing import propose
+from muniment.registry.tables.records import KnownRows, grouped, records_of
+from muniment.registry.tables.values import is_link
+
+NUMBERS = ("One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+
+
+def proposed(*rows, delimiter="", name="t.csv"):
+    sheet = Sheet("t", [list(row) for row in rows], delimiter=delimiter)
+    mapping = propose([sheet], name)
+    return sheet, mapping
+
+
+def columns(*rows, **options):
+    _, mapping = proposed(*rows, **options)
+    return {column.heading: (column.field, column.check) for column in mapping.table[0].column}
+
+
+def converted(sheet, mapping):
+    return records_of([sheet], mapping, KnownRows(), "USD")
+
+
+# ---------------------------------------------------------------------- who has a grant, and for what
+
+
+@pytest.mark.parametrize(
+    ("who", "what"),
+    [
+        *(("Gesuchsteller", "Projekt"), ("Beneficiário", "Projeto"), ("Bénéficiaire", "Projet")),
+        *(("Recipient", "Project"), ("Beneficiario", "Proyecto"), ("Applicant", "Project name")),
+    ],
+)
+def test_a_grant_is_of_the_one_who_has_it(who, what):
+    rows = [(f"Verein {n}", f"Concert {n} in the yard") for n in NUMBERS]
+    found = columns((who, what), *rows)
+    assert (found[who], found[what][0]) == (("name", False), "")
+
+
+def test_without_an_applicant_the_project_is_the_name():
+    assert columns(("Project", "City"), ("Alder Mill", "Oslo"), ("Birch Yard", "Rome"))["Project"] == ("name", False)
+
+
+@pytest.mark.parametrize("heading", ["Project description", "Projektbeschreibung", "Descrição do projeto"])
+def test_what_a_project_is_about_is_asked_beside_an_organization(heading):
+    text = "Repair of the two bells in the tower"
+    assert columns(("Organization", heading), ("Alder House", text), ("Birch House", text))[heading] == (
+        "description",
+        True,
+    )
+    assert columns(("Project", heading), ("Alder Mill", text), ("Birch Yard", text))[heading][1] is False
+
+
+# ---------------------------------------------------------------------- companies or people
+
+
+def test_contacts_in_some_rows_do_not_make_people_of_rows():
+    rows = [("Alder University" if n % 2 else "Birch School", "Ida Larch" if n == 1 else "") for n in range(12)]
+    _, mapping = proposed(("name", "person"), *rows)
+    assert mapping.table[0].kind == "companies"
+
+
+def test_first_and_last_names_beside_few_employers_are_people():
+    names = [("Ida", "Alder"), ("Joe", "Birch"), ("Kim", "Cedar"), ("Lia", "Elm"), ("Max", "Fir"), ("Ben", "Oak")]
+    rows = [(first, last, ("Larch Labs", "Moss Institute")[n % 2], "1") for n, (first, last) in enumerate(names)]
+    _, mapping = proposed(("Firstname", "Lastname", "Institution", "Safety"), *rows)
+    assert mapping.table[0].kind == "people"
+
+
+def test_a_heading_of_persons_alone_makes_people():
+    _, mapping = proposed(("議員氏名", "会派"), ("赤木　一", "杉"), ("青木　二", "松"), ("白木　三", "杉"))
+    assert (mapping.table[0].kind, mapping.table[0].check) == ("people", [])
+
+
+def test_a_few_names_of_persons_do_not():
+    rows = [("Safety", "Ida Alder"), ("Dose", ""), ("Design", ""), ("Ethics", "")]
+    _, mapping = proposed(("Topics", "Team Member 1"), *rows)
+    assert mapping.table[0].kind != "people"
+
+
+# ---------------------------------------------------------------------- names in parts, titles between rows
+
+
+REGISTER = (
+    ("Suppliers 2014",) * 6,
+    ("First quarter",) * 6,
+    *(("Company name",) * 3 + ("Address",) * 3,),
+    ("First name(s)", "Last name", "Apellido materno", "Street", "Interior", "Postal code"),
+    ("Ida", "Alder", "Birch", "Elm Road", "X", "8500"),
+    ("Cedar S.A.",) * 3 + ("Oak Road", "2", "8501"),
+    ("Second quarter",) * 6,
+    ("Company name",) * 3 + ("Address",) * 3,
+    ("First name(s)", "Last name", "Apellido materno", "Street", "Interior", "Postal code"),
+    ("Joe", "Elm", "Fir", "Ash Road", "X", "8502"),
+    ("", "", "") + ("Office of Information",) * 3,
+)
+
+
+def test_parts_of_a_name_under_a_group_are_one_name_and_titles_between_rows_are_told():
+    sheet, mapping = proposed(*REGISTER)
+    assert mapping.table[0].kind == "companies"
+    found = converted(sheet, mapping)
+    assert [line["company"]["name"] for _, line in found.companies] == ["Ida Alder Birch", "Cedar S.A.", "Joe Elm Fir"]
+    told = {loss.row: str(loss.reason) for loss in found.losses if loss.row}
+    assert told[7] == told[11] == "is one text over several columns, and is left out"
+    assert told[8] == told[9] == "repeats the headings, and is left out"
+    assert {1, 2} <= told.keys()
+
+
+def test_a_group_alone_does_not_say_what_its_columns_are():
+    _, mapping = proposed(*REGISTER)
+    fields = {column.heading: column.field for column in mapping.table[0].column}
+    assert (fields["Address / Street"], fields["Address / Interior"]) == ("address.address_1", "")
+
+
+def test_two_last_names_are_one():
+    sheet, mapping = proposed(
+        ("Nombre", "Apellido paterno", "Apellido materno", "Cargo"),
+        *[("Ida", "Alder", "Birch", "Vocal"), ("Joe", "Cedar", "", "Vocal"), ("Lia", "Elm", "Elm", "Vocal")],
+        name="people.csv",
+    )
+    assert mapping.table[0].kind == "people"
+    names = [line["name"] for _, line in converted(sheet, mapping).people]
+    assert names == ["Ida Alder Birch", "Joe Cedar", "Lia Elm Elm"]
+
+
+@pytest.mark.parametrize(
+    ("headings", "rows"),
+    [
+        (("Nom", "Prénom"), [("Alder", "Ida"), ("von Birch", "Joe"), ("Elm", "Lia")]),
+        (("Name", "Vorname"), [("Alder", "Ida"), ("von Birch", "Joe"), ("Elm", "Lia")]),
+        (("Nombre", "Apellidos"), [("Ida", "Alder"), ("Joe", "von Birch"), ("Lia", "Elm")]),
+        (("Nome", "Cognome"), [("Ida", "Alder"), ("Joe", "von Birch"), ("Lia", "Elm")]),
+        (("Name", "Last name"), [("Ida Alder", "Alder"), ("Joe von Birch", "von Birch"), ("Lia Elm", "Elm")]),
+        (("Name", "First name"), [("Alder, Ida", "Ida"), ("von Birch, Joe", "Joe"), ("Elm, Lia", "Lia")]),
+    ],
+)
+def test_a_general_heading_beside_one_part_of_a_name_is_the_other_part(headings, rows):
+    rows = [(*row, "Vorstand") for row in rows]
+    sheet, mapping = proposed((*headings, "Funktion"), *rows, name="people.csv")
+    assert mapping.table[0].kind == "people"
+    assert [line["name"] for _, line in converted(sheet, mapping).people] == ["Ida Alder", "Joe von Birch", "Lia Elm"]
+
+
+# ---------------------------------------------------------------------- cells that slipped
+
+
+def test_rows_with_more_cells_than_headings_are_asked_and_named():
+    rows = [("Company", "Amount", "", ""), ("Alder House", "12", "", ""), ("Birch House", "100", "50", "direct")]
+    sheet, mapping = proposed(*rows, delimiter=",")
+    assert mapping.table[0].check == ["cells"]
+    assert "more cells than the headings" in str(mapping.doubts()[0])
+    [line] = [str(group) for group in grouped(converted(sheet, mapping).losses) if "more cells" in str(group)]
+    assert "(1 row: 3)" in line
+    assert '"50 · direct"' in line
+
+
+@pytest.mark.parametrize(
+    ("rows", "delimiter"),
+    [
+        ([("Company", "Amount"), ("Alder House", "12")], ","),
+        ([("Company", "Amount", ""), ("Alder House", "12", "remark beside the table")], ""),
+        ([("Company", "", "Amount"), ("Alder House", "x", "12")], ","),
+    ],
+)
+def test_remarks_beside_a_sheet_and_columns_without_a_heading_are_no_slipped_cells(rows, delimiter):
+    _, mapping = proposed(*rows, delimiter=delimiter)
+    assert mapping.table[0].check == []
+
+
+# ---------------------------------------------------------------------- what values are
+
+
+@pytest.mark.parametrize("name", ["alder.jpg", "Alder-House.PNG", "map.pdf", "Magik Theatre.png", "list.xlsx"])
+def test_names_of_files_are_no_links(name):
+    assert not is_link(name)
+    assert is_link(f"https://alder.example/{name.replace(' ', '-')}")
+
+
+def test_shares_that_are_mostly_1_are_numbers():
+    column = Column("Share")
+    propose_kind(column, ["1"] * 50 + ["97.38"])
+    assert column.kind == "number"
+    propose_kind(column, ["1"] * 50 + ["0"])
+    assert column.kind == "yesno"
+
+
+def test_free_texts_are_asked_before_they_become_a_vocabulary():
+    rows = [(f"Company {n}", f"Repairs of clocks in set {n}") for n in range(30)]
+    assert columns(("Company", "Industry"), *rows)["Industry"][1] is True
+    rows = [(f"Company {n}", ("Timber", "Boats", "Mills")[n % 3]) for n in range(30)]
+    assert columns(("Company", "Industry"), *rows)["Industry"] == ("industry", False)
+
+
+def test_a_column_that_a_field_cannot_hold_is_kept_whole():
+    long = "Repairs of clocks and bells in towers of towns by the northern lakes, and of the roofs above them, for all"
+    rows = [(f"Company {n}", long if n < 2 else "Timber") for n in range(20)]
+    assert columns(("Company", "Industry"), *rows)["Industry"][0] == ""
+    rows = [(f"Company {n}", long if n < 1 else "Timber") for n in range(20)]
+    assert columns(("Company", "Industry"), *rows)["Industry"][0] == "industry"
+
+
+def test_money_that_was_raised_is_proposed_as_a_field_of_its_own_and_private_columns_are_not():
+    rows = [("Alder", "1,200.00", "1.2.1970"), ("Birch", "90.00", "3.4.1980")]
+    _, mapping = proposed(("Company", "Total raised (USD)", "Date of birth"), *rows)
+    assert [column.kind for column in mapping.table[0].column] == ["", "number", ""]
+
+
+def test_addresses_of_people_are_not_proposed_to_be_public():
+    rows = [("Ida Alder", "ida@alder.example", "+49 30 1234567"), ("Joe Birch", "joe@birch.example", "+49 30 1234568")]
+    _, mapping = proposed(("Full name", "Email", "Phone line"), *rows, name="people.csv")
+    assert [(column.field, column.kind) for column in mapping.table[0].column[1:]] == [("", ""), ("", "")]
+
+
+def test_contact_name_is_a_person_to_check_and_other_role_is_asked():
+    rows = [("Alder House", "Ida Larch"), ("Birch House", "Joe Moss")]
+    assert columns(("nombre", "contacto_nombre"), *rows)["contacto_nombre"] == ("people", True)
+    rows = [("Ida Alder", "Alder House", "founder"), ("Joe Birch", "Alder House", "advisor")]
+    found = columns(("FullName", "Affiliation", "OtherRole"), *rows, name="people.csv")
+    assert found["OtherRole"] == ("position.title", True)
+
+
+@pytest.mark.parametrize(
+    ("cell", "title"),
+    [
+        ("Ida Alder (Lima, Peru)", "CEO (Lima, Peru)"),
+        ("Ida Alder (since 2001)", "CEO (since 2001)"),
+        ("Ida Alder (Chair)", "Chair"),
+        ("Ida Alder (Core developer)", "Core developer"),
+        ("Ida Alder", "CEO"),
+    ],
+)
+def test_a_place_or_a_time_in_brackets_is_beside_the_position(cell, title):
+    assert person_in(cell, "CEO") == ("Ida Alder", title, "")
