@@ -70,9 +70,9 @@ AGAIN := test "$$(grep -c :: .pytest_cache/v/cache/lastfailed)" -le 5 && echo "F
 SELECTION := $(if $(WHOLE),--whole)
 test: install services ## the suite on SQLite, then what depends on the database on PostgreSQL; WHOLE=1 for every case
 	@failed=0; \
-	PYTHONPATH=tests $(BIN)/pytest $(DISTRIBUTED) $(SELECTION) -p services.raised || { $(AGAIN); } || failed=1; \
+	PYTHONPATH=tests $(BIN)/pytest $(DISTRIBUTED) $(SELECTION) -p services.raised -p services.statements || { $(AGAIN); } || failed=1; \
 	$(BIN)/python checks/refusals.py || failed=1; \
-	$(BIN)/pytest $(DISTRIBUTED) $(SELECTION) --database postgresql || { $(AGAIN) --database postgresql; } || failed=1; \
+	$(BIN)/pytest $(DISTRIBUTED) $(SELECTION) --database postgresql --without-repetitions || { $(AGAIN) --database postgresql; } || failed=1; \
 	exit $$failed
 
 check: install ## style, words, types, layers, walks, migrations and locks

@@ -35,6 +35,7 @@ from services.postgres import Kept, Postgres
 from services.prepared import demo_registry
 from services.product import Product, Served
 from services.shared import Shared, shared
+from services.statements import recorded, repetitions
 from services.warm import hash_cheaply
 
 SUITE_PROVIDER = Provider("sso", "Suite", "http://issuer.invalid", "suite", "secret")
@@ -93,6 +94,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--whole",
         action="store_true",
         help="run every case of every test, not the selection of tests/services/selection.py",
+    )
+    parser.addoption(
+        "--without-repetitions",
+        action="store_true",
+        help="on PostgreSQL, leave out what passes no statement of its own, as the run before recorded it "
+        "with -p services.statements",
     )
 
 
@@ -248,6 +255,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         assert NAMES_DATABASE.search(path.read_text()), f"{path}: mark django_db, for PostgreSQL"
     if _is_selection(config):
         kept = selection.kept(chosen, on_postgresql=on_postgresql)
+        if on_postgresql and config.getoption("--without-repetitions"):
+            kept = _without_repetitions(kept)
         config.stash[left_key] = len(chosen) - len(kept)
         still = {item.nodeid for item in kept}
         left += [item for item in chosen if item.nodeid not in still]
@@ -255,6 +264,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
     items[:] = _ordered(chosen)
+
+
+def _without_repetitions(items: list[pytest.Item]) -> list[pytest.Item]:
+    """
+    Leave out the tests whose statements others of *items* pass too.
+
+    Those that run only here stay, and so do those that commit: where connections meet, PostgreSQL has locks of its own.
+    """
+    shared, always = [], []
+    for item in items:
+        is_only_here = item.get_closest_marker("postgresql") is not None
+        (always if is_only_here or _commits(item) else shared).append(item.nodeid)
+    repeated = repetitions(shared, recorded(), always)
+    return [item for item in items if item.nodeid not in repeated]
+
+
+def _commits(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("django_db")
+    return "transactional_db" in getattr(item, "fixturenames", ()) or bool(mark and mark.kwargs.get("transaction"))
 
 
 def _ordered(items: list[pytest.Item]) -> list[pytest.Item]:
