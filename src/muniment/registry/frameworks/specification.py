@@ -36,8 +36,11 @@ def faults_of(specification: object) -> list[tuple[str, str]]:
         return [("$", "is not an object")]
     if _is_deep(specification):
         return [("$", Phrase("is nested more than {limit} levels deep", limit=MAX_DEPTH))]
-    unfit = first_text_fault(specification)
-    return [*_document(specification), *([unfit] if unfit else [])]
+    faults = list(_document(specification))
+    text_fault = first_text_fault(specification)
+    if text_fault:
+        faults.append(text_fault)
+    return faults
 
 
 def _document(document: JSONObject) -> Found:
@@ -251,11 +254,11 @@ def _weight(owner: JSONObject, path: str) -> Found:
 
 def _level(level: object, path: str, scale: tuple[float, float]) -> Found:
     low, high = scale
-    if not _is_number(level) or (low < high and not low <= level <= high):
-        yield (
-            path,
-            Phrase("is not a number from {low:g} to {high:g}", low=low, high=high) if low < high else "is not a number",
-        )
+    if low >= high:  # the scale has a fault of its own, so that only the type can be judged
+        if not _is_number(level):
+            yield path, "is not a number"
+    elif not _is_number(level) or not low <= level <= high:
+        yield path, Phrase("is not a number from {low:g} to {high:g}", low=low, high=high)
 
 
 def _is_deep(value: object) -> bool:

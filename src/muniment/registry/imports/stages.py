@@ -72,7 +72,8 @@ REPORT_S: Final = 0.5
 
 def work(job: JobRun) -> JSONObject:
     """Do the step that an upload waits for, or an undo."""
-    if key := job.payload.get("undo"):
+    key = job.payload.get("undo")
+    if key:
         run = ImportRun.objects.get(pk=key)
         finish_undo(_actor(run.account_id), run)
         return {}
@@ -179,23 +180,28 @@ def _facts(sheets: list[Sheet], mapping: FileMapping) -> JSONObject:
         facts_of_table["notes"] = sheet.notes[:5]
         facts_of_table["proposed"] = _proposed_of_kinds(headings, body)
         tables.append(facts_of_table)
-    text = next((each for each in sheets if each.encoding), None)
-    lines = next((each.samples for each in sheets if each.samples), [])
+    encoding = ""
+    lines: list[Any] = []
+    for sheet in sheets:
+        encoding = encoding or sheet.encoding
+        lines = lines or list(sheet.samples)
     return {
         "tables": tables,
-        "encoding": text.encoding if text else "",
-        "is_guess": any(each.is_guess for each in sheets),
+        "encoding": encoding,
+        "is_guess": any(sheet.is_guess for sheet in sheets),
         "lines": lines,
     }
 
 
 def _proposed_of_kinds(headings: list[str], body: list[list[str]]) -> JSONObject:
     """Return the columns that are proposed for each kind of rows, so that a page can change the kind at once."""
-    values = [[row[n][:JUDGED] for row in body if not is_blank(row[n])] for n in range(len(headings))]
-    return {
-        kind: [dataclasses.asdict(column) for column in propose_columns(headings, values, kind)]
-        for kind in (COMPANIES, PEOPLE)
-    }
+    values: list[list[str]] = []
+    for index in range(len(headings)):
+        values.append([row[index][:JUDGED] for row in body if not is_blank(row[index])])
+    proposed: JSONObject = {}
+    for kind in (COMPANIES, PEOPLE):
+        proposed[kind] = [dataclasses.asdict(column) for column in propose_columns(headings, values, kind)]
+    return proposed
 
 
 def _column(heading: str, values: list[str]) -> JSONObject:
@@ -246,19 +252,19 @@ def _check(job: JobRun, upload: ImportUpload, actor: Actor) -> JSONObject:
 
 
 def _report(summary: Summary, losses: list[Loss]) -> JSONObject:
+    counts: JSONObject = {}
+    for kind, of_kind in summary.counts.items():
+        if of_kind.new or of_kind.changed or of_kind.unchanged:
+            counts[kind] = {"new": of_kind.new, "changed": of_kind.changed, "unchanged": of_kind.unchanged}
     groups = grouped(losses)
+    shown_groups = []
+    for group in groups[:SHOWN_GROUPS]:
+        shown_groups.append({**group.first._asdict(), "rows": group.rows[:5], "rows_total": len(group.rows)})
     return {
-        "counts": {
-            kind: {"new": each.new, "changed": each.changed, "unchanged": each.unchanged}
-            for kind, each in summary.counts.items()
-            if each.new or each.changed or each.unchanged
-        },
+        "counts": counts,
         "bad": summary.bad,
         "left_out": summary.dropped,
-        "groups": [
-            {**each.first._asdict(), "rows": each.rows[:5], "rows_total": len(each.rows)}
-            for each in groups[:SHOWN_GROUPS]
-        ],
+        "groups": shown_groups,
         "groups_total": len(groups),
     }
 

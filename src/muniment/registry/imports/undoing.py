@@ -124,73 +124,78 @@ def begin_undo(actor: Actor, key: int) -> ImportRun:
 
 def finish_undo(actor: Actor, undo: ImportRun) -> Undone:
     """Restore what was stored before the import that *undo* undoes; a second call continues a first one."""
-    found, result = Undone(undo.pk), ""
+    undone = Undone(undo.pk)
+    result = ""
     try:
-        _restore(actor, undo, found)
-        result = Phrase(
-            UNDONE,
-            restored=found.restored,
-            unpublished=found.unpublished,
-            kept=len(found.kept),
-        )
-        kept = [each._asdict() for each in found.kept[:SHOWN_KEPT]]
+        _restore(actor, undo, undone)
+        kept_total = len(undone.kept)
+        result = Phrase(UNDONE, restored=undone.restored, unpublished=undone.unpublished, kept=kept_total)
         report = {
-            "restored": found.restored,
-            "unpublished": found.unpublished,
-            "kept": kept,
-            "kept_total": len(found.kept),
+            "restored": undone.restored,
+            "unpublished": undone.unpublished,
+            "kept": [row._asdict() for row in undone.kept[:SHOWN_KEPT]],
+            "kept_total": kept_total,
         }
         ImportRun.objects.filter(pk=undo.pk).update(ended_at=now(), result=result, report=report)
     finally:  # also of an undo that is interrupted: what it restored until then stays
         detail = {"import": undo.undoes_id, "files": undo.files, "result": packed(result)}
         record(Event.IMPORT_UNDONE, actor=actor, detail=detail)
-    return found
+    return undone
 
 
-def _restore(actor: Actor, undo: ImportRun, found: Undone) -> None:
+def _restore(actor: Actor, undo: ImportRun, undone: Undone) -> None:
     run: Any = undo.undoes
-    undone = undone_imports()
-    cancelled = {*undone, *undone.values(), undo.pk}
+    # The entries of an import and of its undo cancel each other: they are no change since.
+    pairs = undone_imports()
+    cancelled = {*pairs, *pairs.values(), undo.pk}
     lines: dict[str, list[JSONObject]] = {"person": [], "company": []}
     states: list[tuple[str, int, JSONObject]] = []
     for subject, entry in _first_entries(run):
         row: Any = getattr(entry, subject)
-        if reason := _reason_to_keep(subject, row, run, cancelled):
-            found.kept.append(KeptRow(subject, row.slug, reason))
-        elif not entry.before and not entry.after:
+        reason = _reason_to_keep(subject, row, run, cancelled)
+        if reason:
+            undone.kept.append(KeptRow(subject, row.slug, reason))
+            continue
+        if not entry.before and not entry.after:  # the import created it
             not_public: JSONObject = {"state": State.DRAFT} if subject == "company" else {"listed": False}
             states.append((subject, row.pk, not_public))
-            found.unpublished += 1
-        else:
-            values = _values_before(entry, row)
-            former = {name: value for name, value in values.items() if name in _STATES}
-            rest = {name: value for name, value in values.items() if name not in _STATES}
-            if former:
-                states.append((subject, row.pk, former))
-            if rest:
-                lines[subject].append(_line(subject, row, rest))
-            found.restored += 1
-    states += _unlisted_states(run, cancelled, found)
-    found.kept += _import(actor, lines, undo)
+            undone.unpublished += 1
+            continue
+        # The lines of an import have no states, so these are set apart.
+        former_state: JSONObject = {}
+        former_values: JSONObject = {}
+        for name, value in _values_before(entry, row).items():
+            if name in _STATES:
+                former_state[name] = value
+            else:
+                former_values[name] = value
+        if former_state:
+            states.append((subject, row.pk, former_state))
+        if former_values:
+            lines[subject].append(_line(subject, row, former_values))
+        undone.restored += 1
+    states += _unlisted_states(run, cancelled, undone)
+    undone.kept += _import(actor, lines, undo)
     for start in range(0, len(states), BATCH):
         _set_states(actor, states[start : start + BATCH], undo)
 
 
-def _unlisted_states(run: ImportRun, cancelled: set[int], found: Undone) -> list[tuple[str, int, JSONObject]]:
+def _unlisted_states(run: ImportRun, cancelled: set[int], undone: Undone) -> list[tuple[str, int, JSONObject]]:
     """Return the former states of rows that *run* unlisted, and of frameworks that it listed; name what is kept."""
     states: list[tuple[str, int, JSONObject]] = []
     for entry in run.entries.filter(framework__isnull=False, changed=["listed"], action=IMPORTED):
         states.append(("framework", entry.framework_id or 0, {"listed": entry.before["listed"]}))
-        found.restored += 1
+        undone.restored += 1
     for subject, row in _unlisted_rows(run):
-        if reason := _reason_to_keep(subject, row, run, cancelled, is_unlisted=True):
-            found.kept.append(KeptRow(subject, row.slug, reason))
+        reason = _reason_to_keep(subject, row, run, cancelled, is_unlisted=True)
+        if reason:
+            undone.kept.append(KeptRow(subject, row.slug, reason))
         else:
             states.append((subject, row.pk, _PUBLIC_AGAIN[subject]))
-            found.restored += 1
+            undone.restored += 1
     frameworks = run.entries.filter(framework__isnull=False, action=IMPORTED).exclude(changed=["listed"])
     for slug in frameworks.values_list("framework__slug", flat=True).distinct():
-        found.kept.append(KeptRow("framework", slug, "frameworks are not restored; edit it"))
+        undone.kept.append(KeptRow("framework", slug, "frameworks are not restored; edit it"))
     return states
 
 
@@ -221,11 +226,13 @@ def undone_imports() -> dict[int, int]:
     undos: dict[int, list[int]] = defaultdict(list)
     for key, undoes in ImportRun.objects.filter(undoes__isnull=False).order_by("-pk").values_list("pk", "undoes"):
         undos[undoes or 0].append(key)
-    found: dict[int, int] = {}
+    undone: dict[int, int] = {}
     for key in sorted(undos, reverse=True):  # an undo is later than what it undoes
-        if active := [undo for undo in undos[key] if undo not in found]:
-            found[key] = active[0]
-    return found
+        # One that is undone itself has no effect.
+        active = [undo for undo in undos[key] if undo not in undone]
+        if active:
+            undone[key] = active[0]
+    return undone
 
 
 def _reason_to_keep(subject: str, row: Any, run: ImportRun, cancelled: set[int], *, is_unlisted: bool = False) -> str:
@@ -270,23 +277,25 @@ def _import(actor: Actor, lines: dict[str, list[JSONObject]], undo: ImportRun) -
     if not any(lines.values()):
         return []
     kept: list[KeptRow] = []
-
-    files = {_FILES[subject]: some for subject, some in lines.items() if some}
+    files = {_FILES[subject]: lines_of_kind for subject, lines_of_kind in lines.items() if lines_of_kind}
     files |= _long_lists(lines["company"])
 
-    def told(fault: RowFault) -> None:
+    def keep(fault: RowFault) -> None:
         line = files[fault.file][fault.line - 1]
-        kind = "person" if fault.file == _FILES["person"] else "company"
-        slug = line["slug"] if kind == "person" else line["company"]
-        if isinstance(slug, dict):
-            slug = slug["id"]
-        kept.append(KeptRow(kind, slug, f"{fault.field} {fault.reason}".strip()))
+        reason = f"{fault.field} {fault.reason}".strip()
+        if fault.file == _FILES["person"]:
+            kept.append(KeptRow("person", line["slug"], reason))
+            return
+        company = line["company"]
+        # The line of a listing has its object there; that of a row in a file of lists has its id.
+        slug = company["id"] if isinstance(company, dict) else company
+        kept.append(KeptRow("company", slug, reason))
 
     with TemporaryDirectory() as name:
-        for file, some in files.items():
-            Path(name, file).write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in some))
+        for file, lines_of_file in files.items():
+            Path(name, file).write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines_of_file))
         options = ImportOptions(overwrite=True, restores=undo.pk)
-        import_registry(Path(name), options, actor=actor, tell=told)
+        import_registry(Path(name), options, actor=actor, tell=keep)
     return kept
 
 
@@ -311,7 +320,8 @@ def _set_states(actor: Actor, states: list[tuple[str, int, JSONObject]], undo: I
         before = {name: getattr(row, name) for name in former}
         after: JSONObject = {}
         for name, value in former.items():
-            after[name] = value or "" if isinstance(before[name], str) else bool(value)
+            # The history has an empty text as null.
+            after[name] = (value or "") if isinstance(before[name], str) else bool(value)
         if before == after:
             continue  # an undo that is continued has set them
         for name, value in after.items():

@@ -14,7 +14,7 @@ import logging
 import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -85,8 +85,12 @@ class Finding(NamedTuple):
 def links_in(facts: JSONMapping) -> list[str]:
     """Return the websites among the values of a company, at most `MAX_LINKS`."""
     values: list[Any] = [facts.get("website"), facts.get("dao_website"), *(facts.get("socials") or {}).values()]
-    found = [value.strip() for value in values if isinstance(value, str) and value.startswith(("http://", "https://"))]
-    return list(dict.fromkeys(found))[:MAX_LINKS]
+    links: dict[str, None] = {}
+    for value in values:
+        # A profile on a network can be a name alone.
+        if isinstance(value, str) and value.startswith(("http://", "https://")):
+            links[value.strip()] = None
+    return list(links)[:MAX_LINKS]
 
 
 def look(url: str) -> Finding:
@@ -100,8 +104,10 @@ def look(url: str) -> Finding:
     except (OSError, ValueError, http.client.HTTPException) as error:
         log.debug("a link of an item under review is dead: %s", type(error).__name__)
         return Finding(url, _fault(error))
-    is_dead = status in _DEAD or status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    return Finding(url, gettext("responds with %(status)d") % {"status": status} if is_dead else "")
+    # Other errors are answers of a website that is there, such as to a program that it does not know.
+    if status in _DEAD or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return Finding(url, gettext("responds with %(status)d") % {"status": status})
+    return Finding(url, "")
 
 
 def _requestable(url: str) -> str:
@@ -154,18 +160,17 @@ def jumps(before: JSONMapping, after: JSONMapping) -> list[tuple[str, str]]:
     Returns:
         The name of each field and what happens to it.
     """
-    found = []
+    large_changes = []
     for name, value in after.items():
         old, new = _amount(before.get(name)), _amount(value)
         if isinstance(value, list) and isinstance(before.get(name), list):
             was, will = len(before[name]), len(value)
             if was >= JUMP and will * 2 < was:
-                found.append((name, gettext("%(was)d rows become %(will)d") % {"was": was, "will": will}))
+                large_changes.append((name, gettext("%(was)d rows become %(will)d") % {"was": was, "will": will}))
         elif old and new and max(old, new) / min(old, new) >= JUMP:
-            found.append(
-                (name, gettext("%(was)s becomes %(will)s") % {"was": _shown(before[name]), "will": _shown(value)})
-            )
-    return found
+            values = {"was": _shown(before[name]), "will": _shown(value)}
+            large_changes.append((name, gettext("%(was)s becomes %(will)s") % values))
+    return large_changes
 
 
 def _shown(value: object) -> str:
@@ -178,7 +183,7 @@ def _amount(value: object) -> float:
         return abs(float(value))  # type: ignore[arg-type]  # checked
     if not isinstance(value, str):
         return 0.0
-    digits = "".join(each for each in value if each.isdigit() or each == ".")
+    digits = "".join(character for character in value if character.isdigit() or character == ".")
     try:
         return float(digits) * _SUFFIXES.get(value.strip()[-1:].upper(), 1.0)
     except ValueError:
@@ -253,7 +258,7 @@ def new_values(facts: JSONMapping, slug: str) -> list[str]:
         value = facts.get(field.name)
         if not isinstance(field.kind, Text) or not field.kind.suggest or not value:
             continue
-        known = {each.casefold() for each in suggested(field.name, field.kind.suggest)}
+        known = {word.casefold() for word in suggested(field.name, field.kind.suggest)}
         of_others = Company.objects.filter(published=True, **{f"{field.column}__iexact": value}).exclude(slug=slug)
         if str(value).casefold() not in known and not of_others.exists():
             words = gettext("%(field)s: no other listing has “%(value)s”")
@@ -271,9 +276,11 @@ def list_dead_links(actor: Actor, slug: str) -> list[Finding]:
     wanted = links_in(listings.get_company(actor, slug).bundle["company"])
     changes = PendingChange.objects.filter(company__slug=slug).values_list("pk", flat=True)
     subjects = [f"company:{slug}", *(f"change:{pk}" for pk in changes)]
-    rows = ItemChecks.objects.filter(subject__in=subjects).order_by("at").values_list("links", flat=True)
-    known = {each["url"]: Finding(**each) for row in rows for each in row}
-    return [known[link] for link in wanted if link in known and known[link].fault]
+    findings: dict[str, Finding] = {}
+    for links in ItemChecks.objects.filter(subject__in=subjects).order_by("at").values_list("links", flat=True):
+        for link in links:
+            findings[link["url"]] = Finding(**link)  # the latest one of a link stays
+    return [findings[link] for link in wanted if link in findings and findings[link].fault]
 
 
 def petition_checks(actor: Actor, petition: Petition, *, stored: ItemChecks | None = None) -> list[Check]:
@@ -283,18 +290,23 @@ def petition_checks(actor: Actor, petition: Petition, *, stored: ItemChecks | No
     if petition.kind == Petition.RequestKind.CLAIM:
         return [_claimant(petition)]
     difference = claims.describe(petition)
-    before = {name: each["before"] for name, each in difference.items()}
-    after = {name: each["after"] for name, each in difference.items()}
+    before = {name: values["before"] for name, values in difference.items()}
+    after = {name: values["after"] for name, values in difference.items()}
     mine = listings.get_company(actor, petition.company.slug)
     facts = {**mine.bundle["company"], **after}
-    odd = [f"{_label(name)}: {what}" for name, what in jumps(before, after)]
+    odd = [f"{_label(name)}: {words}" for name, words in jumps(before, after)]
     if after.keys() & {"distribution", "capTable"}:
         odd += odd_sums({**mine.bundle, **after})
-    new_links = [link for link in links_in(after) if link not in links_in(mine.bundle["company"])]
-    found = [*([_links(new_links, stored)] if new_links else []), _numbers(odd)]
+    present_links = links_in(mine.bundle["company"])
+    new_links = [link for link in links_in(after) if link not in present_links]
+    # Only what the suggestion can have changed is checked.
+    checks = []
     if after.keys() & {"name", "website", "symbol"}:
-        found.insert(0, _duplicates(actor, facts, mine.slug))
-    return found
+        checks.append(_duplicates(actor, facts, mine.slug))
+    if new_links:
+        checks.append(_links(new_links, stored))
+    checks.append(_numbers(odd))
+    return checks
 
 
 def _label(name: str) -> str:
@@ -312,14 +324,15 @@ def _links(wanted: list[str], stored: ItemChecks | None) -> Check:
         return Check("links", passed=True, found=gettext("none"))
     stored_links = stored.links if stored else []
     known = {link["url"]: Finding(**link) for link in stored_links}
-    found = [known[link] for link in wanted if link in known]
-    dead = [each for each in found if each.fault]
+    findings = [known[link] for link in wanted if link in known]
+    dead = [f"{finding.url} {finding.fault}" for finding in findings if finding.fault]
     if dead:
-        return Check("links", passed=False, found="; ".join(f"{each.url} {each.fault}" for each in dead))
-    if len(found) < len(wanted):
+        return Check("links", passed=False, found="; ".join(dead))
+    if len(findings) < len(wanted):
         words = gettext("not checked yet") if config.current().link_checks else gettext("link checks are turned off")
         return Check("links", passed=None, found=words)
-    if unknown := [each.url for each in found if not each.is_checked]:
+    unknown = [finding.url for finding in findings if not finding.is_checked]
+    if unknown:
         words = gettext("open it yourself: %(links)s") % {"links": ", ".join(unknown)}
         return Check("links", passed=False, found=words)
     return Check("links", passed=True, found=gettext("all respond"))
@@ -401,14 +414,15 @@ def _missing(lacking: list[str], *, has_body: bool) -> Check:
 
 def open_stamps() -> dict[str, str]:
     """Return what there is to check of each open item, by subject."""
-    submitted = Company.objects.filter(state=State.SUBMITTED).values_list("slug", "version")
-    changes = PendingChange.objects.filter(decision="").values_list("pk", "company__version")
+    stamps: dict[str, str] = {}
+    for slug, version in Company.objects.filter(state=State.SUBMITTED).values_list("slug", "version"):
+        stamps[f"company:{slug}"] = str(version)
+    for key, version in PendingChange.objects.filter(decision="").values_list("pk", "company__version"):
+        stamps[f"change:{key}"] = str(version)
     petitions = Petition.objects.filter(decision="").values_list("pk", "company__version", "person__version")
-    return {
-        **{f"company:{slug}": str(version) for slug, version in submitted},
-        **{f"change:{key}": str(version) for key, version in changes},
-        **{f"petition:{key}": str(of_company or of_person) for key, of_company, of_person in petitions},
-    }
+    for key, of_company, of_person in petitions:
+        stamps[f"petition:{key}"] = str(of_company or of_person)
+    return stamps
 
 
 def _stamp(subject: str) -> str:
@@ -465,20 +479,22 @@ def _store(subject: str, stamp: str, *, links_found: list[JSONObject] | None) ->
 
 def sweep() -> int:
     """Check the open items whose checks are missing or old, and delete the checks of others; return how many."""
-    wanted = open_stamps()
-    stored = {subject: (stamp, at) for subject, stamp, at in ItemChecks.objects.values_list("subject", "stamp", "at")}
-    gone = [subject for subject in stored if subject not in wanted]
-    for start in range(0, len(gone), PER_SWEEP):
-        ItemChecks.objects.filter(subject__in=gone[start : start + PER_SWEEP]).delete()
-    fresh = now() - RENEWED_AFTER
-    old = [
-        subject
-        for subject, stamp in wanted.items()
-        if subject not in stored or stored[subject][0] != stamp or stored[subject][1] < fresh
-    ]
-    for subject in old[:PER_SWEEP]:
+    stamps = open_stamps()
+    stored: dict[str, tuple[str, datetime]] = {}
+    for subject, stamp, at in ItemChecks.objects.values_list("subject", "stamp", "at"):
+        stored[subject] = (stamp, at)
+    decided = [subject for subject in stored if subject not in stamps]
+    for start in range(0, len(decided), PER_SWEEP):
+        ItemChecks.objects.filter(subject__in=decided[start : start + PER_SWEEP]).delete()
+    oldest = now() - RENEWED_AFTER  # links die although nothing in the listing changes
+    due = []
+    for subject, stamp in stamps.items():
+        stored_stamp, at = stored.get(subject, ("", oldest))
+        if stored_stamp != stamp or at < oldest:
+            due.append(subject)
+    for subject in due[:PER_SWEEP]:
         check(subject)
-    return len(old)
+    return len(due)
 
 
 @dataclass(frozen=True, slots=True)

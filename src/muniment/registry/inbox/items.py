@@ -8,7 +8,6 @@ a reviewer.
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import reduce
 from typing import Any, Final, Literal
 
 from django.db import transaction
@@ -93,9 +92,20 @@ def is_open(subject: str) -> bool:
     kind, _, key = subject.partition(":")
     if kind == "company":
         return Company.objects.filter(state=State.SUBMITTED, slug=key).exists()
-    rows: dict[str, QuerySet[Any]] = {"change": PendingChange.objects.all(), "petition": Petition.objects.all()}
-    is_number = key.isascii() and key.isdigit() and len(key) < 19
-    return kind in rows and is_number and rows[kind].filter(decision="", pk=int(key)).exists()
+    model = _NUMBERED.get(kind)
+    number = _number(key)
+    if model is None or number is None:
+        return False
+    return bool(model.objects.filter(decision="", pk=number).exists())
+
+
+_NUMBERED: Final[dict[str, Any]] = {"change": PendingChange, "petition": Petition}
+"""The kinds of rows whose items are named by their keys."""
+
+
+def _number(key: str) -> int | None:
+    """Return the key of a row; None for other texts, and for a number that databases refuse."""
+    return int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None
 
 
 def unassign(actor: Actor, subject: str) -> None:
@@ -209,15 +219,17 @@ def next_item(actor: Actor, found: InboxFilter, subject: str) -> QueueItem | Non
         others = _fresh_takings().exclude(account=actor.account_id).values("subject")
         parts = {of: rows.exclude(subject__in=others) for of, rows in parts.items()}
     parts = {of: rows.exclude(subject=subject) for of, rows in parts.items()}
-    sign, place = "-" if found.newest else "", _place(subject)
+    sign = "-" if found.newest else ""
     order = (f"{sign}since", f"{sign}of", f"{sign}pk")
     ranges = [parts]
+    place = _place(subject)
     if place:
         behind = {of: rows.filter(_behind(of, *place, newest=found.newest)) for of, rows in parts.items()}
         ranges = [behind, parts]
     for rows_by_kind in ranges:
         first = list(_union(rows_by_kind).order_by(*order)[:1])
-        if described := _described(actor, first):
+        described = _described(actor, first)
+        if described:
             return described[0]
     return None
 
@@ -233,21 +245,24 @@ def _place(subject: str) -> tuple[str, int, datetime] | None:
     """Return the kind of row, the key and the time of an item, also of one that was just decided."""
     of, _, key = subject.partition(":")
     row: Any = None
+    number = _number(key)
     if of == "company":
         row = Company.objects.filter(slug=key).values_list("pk", Coalesce("submitted_at", "updated_at")).first()
-    elif key.isascii() and key.isdigit() and len(key) < 19:
-        model: Any = {"change": PendingChange, "petition": Petition}.get(of)
-        row = model and model.objects.filter(pk=int(key)).values_list("pk", "asked_at").first()
+    elif of in _NUMBERED and number is not None:
+        row = _NUMBERED[of].objects.filter(pk=number).values_list("pk", "asked_at").first()
     return (of, *row) if row else None
 
 
 def _behind(of: str, place: str, key: int, since: datetime, *, newest: bool) -> Q:
+    """Return the condition of the rows of one kind that come after an item in the order by time, kind and key."""
     side = "lt" if newest else "gt"
     later = Q(**{f"since__{side}": since})
     if of == place:
         return later | Q(since=since, **{f"pk__{side}": key})
-    is_after = (_ORDER.index(of) > _ORDER.index(place)) != newest
-    return later | Q(since=since) if is_after else later
+    is_kind_after = _ORDER.index(of) > _ORDER.index(place)
+    if newest:
+        is_kind_after = not is_kind_after
+    return later | Q(since=since) if is_kind_after else later
 
 
 def _fresh_takings() -> QuerySet[Taking]:
@@ -258,8 +273,10 @@ def _parts(actor: Actor, found: InboxFilter) -> dict[str, QuerySet[Any]]:
     """Return the rows of each kind that a filter finds, with their subject and the time that they are ordered by."""
     rows = _rows_in(found.state)
     if found.kind:
-        rows["company"] = rows["company"] if found.kind == "listing" else rows["company"].none()
-        rows["change"] = rows["change"] if found.kind == "change" else rows["change"].none()
+        if found.kind != "listing":
+            rows["company"] = rows["company"].none()
+        if found.kind != "change":
+            rows["change"] = rows["change"].none()
         rows["petition"] = rows["petition"].filter(kind=found.kind)
     rows["company"] = rows["company"].annotate(subject=Concat(Value("company:"), "slug", output_field=TextField()))
     for of in ("change", "petition"):
@@ -300,8 +317,12 @@ def _words(of: str, words: str) -> Q:
         owned = Ownership.objects.filter(company=OuterRef("pk"), account__email__icontains=given)
         return Q(name__icontains=given) | Q(slug__icontains=given) | Q(Exists(owned))
     columns = ["company__name", "company__slug", "account__email"]
-    columns += ["person__name", "person__slug"] if of == "petition" else []
-    return reduce(Q.__or__, (Q(**{f"{column}__icontains": given}) for column in columns))
+    if of == "petition":  # it can be of a person
+        columns += ["person__name", "person__slug"]
+    contains = Q()
+    for column in columns:
+        contains |= Q(**{f"{column}__icontains": given})
+    return contains
 
 
 def _checked(rows: QuerySet[Any], check: str) -> QuerySet[Any]:
@@ -332,32 +353,35 @@ def _count(parts: dict[str, QuerySet[Any]]) -> int:
 
 def _union(parts: dict[str, QuerySet[Any]]) -> QuerySet[Any, tuple[str, int, datetime]]:
     """Return the kind, the key and the time of all rows."""
-    first, *others = (
-        rows.annotate(of=Value(of, output_field=CharField())).values_list("of", "pk", "since")
-        for of, rows in parts.items()
-    )
+    places = []
+    for of, rows in parts.items():
+        places.append(rows.annotate(of=Value(of, output_field=CharField())).values_list("of", "pk", "since"))
+    first, *others = places
     everything: QuerySet[Any, tuple[str, int, datetime]] = first.union(*others, all=True)
     return everything
 
 
 def _described(actor: Actor, here: list[tuple[str, int, datetime]]) -> list[QueueItem]:
     """Return the items of rows; one that was deleted in the meantime is left out."""
-    known = _descriptions(here)
-    described = {place: known[place[:2]] for place in here if place[:2] in known}
-    subjects = [each["subject"] for each in described.values()]
-    takings = {each.subject: each for each in _fresh_takings().filter(subject__in=subjects).select_related("account")}
-    made = dict(ItemChecks.objects.filter(subject__in=subjects).values_list("subject", "attention"))
+    descriptions = _descriptions(here)
+    subjects = [description["subject"] for description in descriptions.values()]
+    fresh = _fresh_takings().filter(subject__in=subjects).select_related("account")
+    takings = {taking.subject: taking for taking in fresh}
+    attention = dict(ItemChecks.objects.filter(subject__in=subjects).values_list("subject", "attention"))
     items = []
-    for (_, _, since), values in described.items():
-        subject = values["subject"]
+    for of, key, since in here:
+        description = descriptions.get((of, key))
+        if description is None:
+            continue
+        subject = description["subject"]
         taking = takings.get(subject)
         items.append(
             QueueItem(
-                **values,
+                **description,
                 since=since,
                 taken_by=str(taking.account) if taking else "",
                 taken_by_me=taking is not None and taking.account_id == actor.account_id,
-                attention=tuple(made[subject].split()) if subject in made else None,
+                attention=tuple(attention[subject].split()) if subject in attention else None,
             )
         )
     return items

@@ -143,7 +143,8 @@ def send_digests() -> int:
     counts = items.count_kinds(SYSTEM)
     roles = [Account.Role.REVIEWER, Account.Role.OPERATOR]
     reviewers = Account.objects.filter(role__in=roles, is_active=True, delete_at=None).order_by("pk")
-    return sum(_send(account, oldest, counts, timedelta(hours=hours)) for account in reviewers)
+    pause = timedelta(hours=hours)
+    return sum(_send(account, oldest, counts, pause) for account in reviewers)
 
 
 def _send(account: Account, oldest: QueueItem, counts: dict[str, int], pause: timedelta) -> bool:

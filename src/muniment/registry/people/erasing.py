@@ -148,19 +148,19 @@ TEXTS: Final[list[Searched]] = [
 
 def find_mentions(*texts: str, besides: Person | None = None) -> list[Mention]:
     """Return the texts that contain one of *texts*, in any case; the profile of *besides* is left out."""
-    wanted = {term for text in texts for term in (text, msgspec.json.encode(text).decode()[1:-1]) if term}
-    found: dict[Mention, None] = {}
+    wanted: set[str] = set()
+    for text in texts:
+        if text:
+            # Columns of JSON have some characters of a text as escapes.
+            wanted |= {text, msgspec.json.encode(text).decode()[1:-1]}
+    mentions: dict[Mention, None] = {}
     for table in TEXTS:
         for column in _columns(table):
             for row in _rows(table, column, wanted):
                 if besides is None or not _is_of(row, besides):
-                    found[Mention(table.what, *_labelled(table, row, column))] = None
-    return list(found)
-
-
-def _labelled(table: Searched, row: models.Model, field: str) -> tuple[str, str, str]:
-    where, address = table.where(row)
-    return where, field, address
+                    where, address = table.where(row)
+                    mentions[Mention(table.what, where, column, address)] = None
+    return list(mentions)
 
 
 def _is_of(row: models.Model, person: Person) -> bool:
@@ -194,7 +194,9 @@ class Named(NamedTuple):
         if not isinstance(person, dict):
             return False
         slug, name = person.get("slug"), person.get("name")
-        return slug == self.slug if slug else isinstance(name, str) and folded(name) == folded(self.name)
+        if slug:
+            return bool(slug == self.slug)
+        return isinstance(name, str) and folded(name) == folded(self.name)
 
 
 def without(value: Any, person: Named) -> Any:
@@ -221,6 +223,7 @@ def remove_from_values(person: Named, companies: Collection[int]) -> set[int]:
         for row in history.rows_naming(model, columns, person.slug).filter(company__isnull=False):
             named.add(row.company_id)
             _clean(row, columns, person)
+    # By name only in these companies: elsewhere, the name may be another person's.
     for model, columns in history.VALUE_COLUMNS:
         for row in history.rows_naming(model, columns, person.name).filter(company__in=named):
             _clean(row, columns, person)
@@ -238,7 +241,7 @@ def _without_unchanged(entry: HistoryEntry, before: JSONObject, after: JSONObjec
     """Return the columns of *entry* without the fields that are now the same before and after."""
     parts = dict(entry.parts or {})
     for name, part in parts.items():
-        if "from" in part:
+        if "from" in part:  # that of a list: it has the places of the rows that were just removed
             all_ids = _ids_of_rows(name, entry.before, entry.after)
             ids_left = _ids_of_rows(name, before, after)
             parts[name] = without_rows(part, all_ids - ids_left)
@@ -252,7 +255,7 @@ def _without_unchanged(entry: HistoryEntry, before: JSONObject, after: JSONObjec
 
 
 def _ids_of_rows(name: str, before: JSONObject, after: JSONObject) -> set[str]:
-    return {row["id"] for values in (before, after) for row in values[name]}
+    return {row["id"] for row in (*before[name], *after[name])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,8 +335,8 @@ def _erase(actor: Actor, person: Person, *, has_own_name: bool = True) -> list[s
     # In this order: the document has to be gone before the feed forgets the slug, because the entry that says so is
     # redacted with the others; and the row has to exist until then, because publishing reads it.
     publish(AffectedRows().company(*(company.pk for company in named)).person(person.pk))
-    for each in person.merged.all():
-        redact_feed("person", each.slug)
+    for merged in person.merged.all():
+        redact_feed("person", merged.slug)
     redact_feed("person", person.slug)
     person.delete()
     return [company.slug for company in named]
@@ -354,17 +357,18 @@ def _remove_traces(
     positions = list(naming.positions_of(person).values_list("pk", flat=True))
     named = list(Company.objects.filter(positions__in=positions).distinct().order_by("pk"))
     Position.objects.filter(pk__in=positions).delete()
-    former = list(person.merged.values_list("slug", flat=True))
+    all_slugs = (slug, *person.merged.values_list("slug", flat=True))
     companies = {company.pk for company in named}
-    for each in (slug, *former):
-        companies |= remove_from_values(Named(each, name), companies)
-    forget_in_reports(person.pk, ErasedPerson((slug, *former), name if has_own_name else ""))
-    slugs = Company.objects.filter(pk__in=companies).values_list("slug", flat=True)
-    suppression.suppress(key, (slug, *former), person.document_id, name, slugs)
-    forget_person((slug, *former))
-    for each in (slug, *former):
-        scrub.forget(f"people/{each}")
-    GivenSlug.objects.filter(kind="person", slug__in=[slug, *former]).delete()
+    for person_slug in all_slugs:
+        companies |= remove_from_values(Named(person_slug, name), companies)
+    forget_in_reports(person.pk, ErasedPerson(all_slugs, name if has_own_name else ""))
+    company_slugs = Company.objects.filter(pk__in=companies).values_list("slug", flat=True)
+    suppression.suppress(key, all_slugs, person.document_id, name, company_slugs)
+    forget_person(all_slugs)
+    for person_slug in all_slugs:
+        scrub.forget(f"people/{person_slug}")
+    # The suppression list keeps the slugs from being given again; the table of given slugs has them in plain text.
+    GivenSlug.objects.filter(kind="person", slug__in=all_slugs).delete()
     moment = now()
     for company in named:
         company.version += 1
@@ -401,14 +405,18 @@ def erase_suppressed(keys: list[suppression.SuppressionKey]) -> int:
         How many people were erased.
     """
     overwrite_deleted()
-    listed, erased = suppression.Suppressions(keys), 0
-    for person in list(Person.objects.select_related("account")) if listed else ():
-        if listed.has_person(person.slug, person.document_id):
-            _remove_traces(SYSTEM, person, keys[0])
-            for slug in (person.slug, *person.merged.values_list("slug", flat=True)):
-                redact_feed("person", slug, is_followed=False)
-            person.delete()
-            erased += 1
+    suppressions = suppression.Suppressions(keys)
+    if not suppressions:
+        return 0
+    erased = 0
+    for person in list(Person.objects.select_related("account")):
+        if not suppressions.has_person(person.slug, person.document_id):
+            continue
+        _remove_traces(SYSTEM, person, keys[0])
+        for slug in (person.slug, *person.merged.values_list("slug", flat=True)):
+            redact_feed("person", slug, is_followed=False)
+        person.delete()
+        erased += 1
     return erased
 
 

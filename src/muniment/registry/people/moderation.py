@@ -55,10 +55,11 @@ def organizations_of(people: Iterable[Person]) -> dict[int, tuple[str, int]]:
     # An index answers it alone: a person can sit in thousands of teams, whose names are not read.
     by_person = Position.objects.filter(person__in=keys).values_list("person").order_by("person")
     counts = list(by_person.annotate(first=Min("company"), total=Count("company", distinct=True)))
-    names = Company.objects.filter(pk__in=[first for _, first, _ in counts]).values_list("pk", "name")
-    name_of = dict(names)
+    firsts = Company.objects.filter(pk__in=[first for _, first, _ in counts])
+    names = dict(firsts.values_list("pk", "name"))
     organizations = dict.fromkeys(keys, ("", 0))
-    organizations |= {person: (name_of[first], total - 1) for person, first, total in counts}
+    for person, first, total in counts:
+        organizations[person] = (names[first], total - 1)
     return organizations
 
 
@@ -128,25 +129,28 @@ def _set_unlisted(actor: Actor, slug: str, by: str, note: str) -> Person:
         person = find_person(slug, lock=True)
         if not by and person.unlisted_by == UnlistedBy.OWNER:
             raise Conflict("The person unlisted this profile.", "Only they can publish it again.")
-        if person.unlisted_by != by:
-            states = ("published", "unlisted") if by else ("unlisted", "published")
-            before, after = ({"state": state} for state in states)
-            person.unlisted_by = by
-            if not by:
-                provenance.reviewed(person)
-            write_profile(actor, person, after["state"].replace("published", "relisted"), before, after)
-            record(Event.UNLISTED if by else Event.RELISTED, actor=actor, subject=f"people/{person.slug}")
-            _tell(person, after["state"], note)
+        if person.unlisted_by == by:
+            return person
+        person.unlisted_by = by
+        subject = f"people/{person.slug}"
+        if by:
+            write_profile(actor, person, "unlisted", {"state": "published"}, {"state": "unlisted"})
+            record(Event.UNLISTED, actor=actor, subject=subject)
+        else:
+            provenance.reviewed(person)
+            write_profile(actor, person, "relisted", {"state": "unlisted"}, {"state": "published"})
+            record(Event.RELISTED, actor=actor, subject=subject)
+        _tell(person, note, is_unlisted=bool(by))
         return person
 
 
-def _tell(person: Person, state: str, note: str) -> None:
+def _tell(person: Person, note: str, *, is_unlisted: bool) -> None:
     """Notify the account of a profile of what a reviewer did."""
     if person.account is None:
         return
     address, name = person.account.email, person.name
     with in_language_of(person.account):
-        if state == "unlisted":
+        if is_unlisted:
             subject = gettext("Your profile was unlisted")
             sentence = gettext("A reviewer unlisted the profile %(name)s. It is no longer public.")
         else:
@@ -190,14 +194,19 @@ def merge_people(actor: Actor, slug: str, into: str) -> Person:
         merged.account_id, merged.listed = None, False
         merged.save(update_fields=["account", "listed"])
         kept.account_id, kept.listed = account_id, listed
+        # A profile that was taken down does not become public by a merge.
         kept.unlisted_by = kept.unlisted_by or merged.unlisted_by
-        provenance.merged(kept, merged, [] if kept.bio else ["bio"], merged.extra.keys() - kept.extra.keys())
-        kept.bio, kept.extra = kept.bio or merged.bio, {**merged.extra, **kept.extra}
-        kept.version, kept.updated_at = kept.version + 1, now()
+        texts = [] if kept.bio else ["bio"]
+        provenance.merged(kept, merged, texts, merged.extra.keys() - kept.extra.keys())
+        kept.bio = kept.bio or merged.bio
+        kept.extra = {**merged.extra, **kept.extra}
+        kept.version += 1
+        kept.updated_at = now()
         kept.save()
         history.entry(actor, "merged", before={}, after={}, person=kept).save()
         for company in Company.objects.filter(pk__in=companies).order_by("pk"):
-            company.version, company.updated_at = company.version + 1, kept.updated_at
+            company.version += 1
+            company.updated_at = kept.updated_at
             company.save(update_fields=["version", "updated_at"])
             teams = {"before": {"positions": before[company.pk]}, "after": {"positions": team_of(company.slug)}}
             history.entry(actor, history.MERGED, company=company, **teams).save()

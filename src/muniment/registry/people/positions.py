@@ -60,18 +60,16 @@ def list_positions(actor: Actor) -> list[HeldPosition]:
     if actor.account_id is None:
         return []
     mine = {"person__account_id": actor.account_id, "company__state": State.PUBLISHED}
-    asked = PositionRequest.objects.filter(decision="", **mine).select_related("company").order_by("-pk")
+    requests = PositionRequest.objects.filter(decision="", **mine).select_related("company").order_by("-pk")
     shown = Position.objects.filter(**mine).select_related("company").order_by("company__name", "company_id", "rank")
-    return [
-        *(
-            HeldPosition(f"{_REQUEST}{each.pk}", each.title or "", each.company, REQUESTED, each.asked_at)
-            for each in asked
-        ),
-        *(
-            HeldPosition(f"{each.company.slug}/{each.item_id}", each.title or "", each.company, CONFIRMED)
-            for each in shown
-        ),
-    ]
+    held = []
+    for request in requests:
+        request_id = f"{_REQUEST}{request.pk}"
+        held.append(HeldPosition(request_id, request.title or "", request.company, REQUESTED, request.asked_at))
+    for position in shown:
+        position_id = f"{position.company.slug}/{position.item_id}"
+        held.append(HeldPosition(position_id, position.title or "", position.company, CONFIRMED))
+    return held
 
 
 @dataclass(slots=True)
@@ -132,7 +130,8 @@ def answer_positions(
             for key in companies:
                 _apply(actor, companies[key], person, answers[key])
             publish_team(companies, person)
-            if _retires_exports(person, [key for key in companies if answers[key].declined or answers[key].ended]):
+            without_person = [key for key in companies if answers[key].declined or answers[key].ended]
+            if _retires_exports(person, without_person):
                 retire_exports()
     return len(given)
 
@@ -145,39 +144,43 @@ def _retires_exports(person: Person, companies: Sequence[int]) -> bool:
 
 def _lock_companies(person: Person, ids: Iterable[str]) -> dict[int, Company]:
     """Lock the listings of positions, in the order of their keys, before their requests are read."""
-    numbers = [int(each.removeprefix(_REQUEST)) for each in ids if _is_request(each)]
-    slugs = {each.partition("/")[0] for each in ids if "/" in each}
+    numbers = {_request_number(position_id) for position_id in ids}
+    slugs = {position_id.partition("/")[0] for position_id in ids if "/" in position_id}
     asking = PositionRequest.objects.filter(pk__in=numbers, person=person).values_list("company_id", flat=True)
     naming = Position.objects.filter(person=person, company__slug__in=slugs).values_list("company_id", flat=True)
-    found = Company.objects.select_for_update().filter(pk__in={*asking, *naming}).order_by("pk")
-    return {company.pk: company for company in found}
+    locked = Company.objects.select_for_update().filter(pk__in={*asking, *naming}).order_by("pk")
+    return {company.pk: company for company in locked}
 
 
-def _is_request(each: str) -> bool:
-    number = each.removeprefix(_REQUEST)
-    return each.startswith(_REQUEST) and number.isascii() and number.isdigit() and len(number) < 19
+def _request_number(position_id: str) -> int:
+    """Return the number of the request in the id of a requested position; 0, which no request has, in others."""
+    number = position_id.removeprefix(_REQUEST)
+    # Databases refuse a number of more than 64 bits.
+    is_number = number.isascii() and number.isdigit() and len(number) < 19
+    return int(number) if position_id.startswith(_REQUEST) and is_number else 0
 
 
-def _find_request(person: Person, each: str) -> PositionRequest:
-    found = PositionRequest.objects.filter(pk=int(each.removeprefix(_REQUEST)) if _is_request(each) else 0)
-    request = found.filter(person=person).first()
+def _find_request(person: Person, position_id: str) -> PositionRequest:
+    request = PositionRequest.objects.filter(pk=_request_number(position_id), person=person).first()
     if request is None:
-        raise _not_found(each)
+        raise _not_found(position_id)
     if request.decision:
-        raise Conflict(Phrase("The position {given!r} was changed, answered or withdrawn since.", given=each), _HINT)
+        raise Conflict(
+            Phrase("The position {given!r} was changed, answered or withdrawn since.", given=position_id), _HINT
+        )
     return request
 
 
-def _find_place(person: Person, each: str) -> Position:
-    slug, _, item = each.partition("/")
+def _find_place(person: Person, position_id: str) -> Position:
+    slug, _, item = position_id.partition("/")
     place = Position.objects.filter(company__slug=slug, item_id=item, person=person).first()
     if place is None:
-        raise _not_found(each)
+        raise _not_found(position_id)
     return place
 
 
-def _not_found(each: str) -> NotFound:
-    return NotFound(Phrase("You have no position with the id {id!r}.", id=each[:220]), _HINT)
+def _not_found(position_id: str) -> NotFound:
+    return NotFound(Phrase("You have no position with the id {id!r}.", id=position_id[:220]), _HINT)
 
 
 def _apply(actor: Actor, company: Company, person: Person, answers: _Answers) -> None:
@@ -194,13 +197,14 @@ def _apply(actor: Actor, company: Company, person: Person, answers: _Answers) ->
         Position.objects.filter(company=company, item_id=request.item, person=None).delete()
         decide(actor, request, decisions.DECLINED)
     _record(actor, company, person, decisions.DECLINED, answers.declined, before)
-    before, ended = team_of(company.slug), []
+    before = team_of(company.slug)
+    ended = []
     for place in answers.ended:
-        ended.append(
-            PositionRequest(company=company, person=person, item=place.item_id, title=place.title, told_at=now())
-        )
+        # Kept as the answer to a request, so that the listing cannot ask again for 90 days.
+        request = PositionRequest(company=company, person=person, item=place.item_id, title=place.title, told_at=now())
         place.delete()
-        decide(actor, ended[-1], decisions.ENDED)
+        decide(actor, request, decisions.ENDED)
+        ended.append(request)
     _record(actor, company, person, decisions.ENDED, ended, before)
 
 
@@ -289,14 +293,16 @@ def list_unlinked(actor: Actor, slug: str) -> list[UnlinkedPosition]:
     company = owned(actor, slug)
     requests = naming.open_requests(company)
     places = list(Position.objects.filter(company=company, person=None).order_by("rank"))
-    people = naming.people_named({each.name for each in places if each.item_id not in requests}, actor)
-    found = []
-    for each in places:
-        request = requests.get(each.item_id)
-        candidates = [] if request else people.get(naming.name_key(each.name), [])
-        asked, since = (request.person, request.asked_at) if request else (None, None)
-        found.append(UnlinkedPosition(each.item_id, each.name, each.title or "", asked, since, candidates))
-    return found
+    people = naming.people_named({place.name for place in places if place.item_id not in requests}, actor)
+    unlinked = []
+    for place in places:
+        request = requests.get(place.item_id)
+        if request:
+            asked, since, candidates = request.person, request.asked_at, []
+        else:
+            asked, since, candidates = None, None, people.get(naming.name_key(place.name), [])
+        unlinked.append(UnlinkedPosition(place.item_id, place.name, place.title or "", asked, since, candidates))
+    return unlinked
 
 
 def link_position(actor: Actor, slug: str, item: str, person_slug: str = "") -> Person:

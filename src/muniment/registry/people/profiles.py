@@ -95,13 +95,13 @@ def compare_profile(person: Person, edit: Edit, actor: Actor) -> Difference:
     Raises:
         BadFields: a changed value breaks a rule, or a plugin refuses it.
     """
-    found = Difference()
+    difference = Difference()
     for name, value in edit.items():
-        compare_field(person, settings.SCHEMA.person.by_name[name], value, found)
-    refuse_broken_fields(settings.SCHEMA.person, found, HINT)
-    if found:
-        refuse_person(actor, person, found.columns)
-    return found
+        compare_field(person, settings.SCHEMA.person.by_name[name], value, difference)
+    refuse_broken_fields(settings.SCHEMA.person, difference, HINT)
+    if difference:
+        refuse_person(actor, person, difference.columns)
+    return difference
 
 
 def set_portrait(actor: Actor, address: str) -> Person:
@@ -113,12 +113,13 @@ def set_portrait(actor: Actor, address: str) -> Person:
     """
     with transaction.atomic():
         person = own_profile(actor)
-        before = person.extra.get("picture")
-        others = {key: value for key, value in person.extra.items() if key != "picture"}
-        extra = {**others, "picture": address} if address else others
+        extra = dict(person.extra)
+        before = extra.pop(PICTURE, None)
+        if address:
+            extra[PICTURE] = address
         refuse_person(actor, person, {"extra": extra})
         person.extra = extra
-        write_profile(actor, person, "updated", {"picture": before}, {"picture": address or None})
+        write_profile(actor, person, "updated", {PICTURE: before}, {PICTURE: address or None})
         return person
 
 
@@ -266,15 +267,17 @@ def revert_profile(
 def _compare(actor: Actor, person: Person, values: JSONObject) -> Difference:
     has_picture = PICTURE in values
     picture = values.pop(PICTURE, None)
-    picture = stored_path(picture or "") or picture
-    found = compare_profile(person, read_fields(values, settings.SCHEMA.profile_change, HINT), actor)
-    extra: JSONObject = found.columns.get("extra", person.extra) or {}
-    before = extra.get(PICTURE)
+    picture = stored_path(picture or "") or picture  # the history may have it under a URL
+    difference = compare_profile(person, read_fields(values, settings.SCHEMA.profile_change, HINT), actor)
+    extra: JSONObject = dict(difference.columns.get("extra", person.extra) or {})
+    before = extra.pop(PICTURE, None)
     if has_picture and picture != before:
-        others = {key: value for key, value in extra.items() if key != PICTURE}
-        found.columns["extra"] = {**others, PICTURE: picture} if picture else others
-        found.before[PICTURE], found.after[PICTURE] = before, picture
-    return found
+        if picture:
+            extra[PICTURE] = picture
+        difference.columns["extra"] = extra
+        difference.before[PICTURE] = before
+        difference.after[PICTURE] = picture
+    return difference
 
 
 def unlist_profile(actor: Actor) -> Person:

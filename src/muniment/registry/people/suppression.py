@@ -85,7 +85,9 @@ class Suppressions:
     def has_person(self, slug: str, document_id: str = "") -> bool:
         if self.has_slug(slug):
             return True
-        return bool(document_id) and any(key.document(document_id) in self._digests for key in self._keys)
+        if not document_id:
+            return False
+        return any(key.document(document_id) in self._digests for key in self._keys)
 
     def has_place(self, company: str, slug: str, name: str) -> bool:
         """Return whether a position names an erased person, by slug or by the name that they had at that company."""
@@ -120,7 +122,9 @@ def suppress_former_name(company: str, name: str) -> None:
 
 def suppress(key: SuppressionKey, slugs: Iterable[str], document_id: str, name: str, companies: Iterable[str]) -> None:
     """Put a person on the list, with the present and former slugs and the companies whose positions named them."""
-    digests = [*map(key.slug, slugs), key.document(document_id), *(key.place(company, name) for company in companies)]
+    digests = [key.slug(slug) for slug in slugs]
+    digests.append(key.document(document_id))
+    digests += [key.place(company, name) for company in companies]
     _add(Line(digest=digest, key=key.check, at=now()) for digest in digests)
 
 
@@ -131,11 +135,14 @@ def _add(lines: Iterable[Line]) -> None:
 
 def warnings(keys: list[SuppressionKey] | None = None) -> list[str]:
     """Return what the operator must know: digests made with another secret key suppress nothing."""
-    others = Suppression.objects.exclude(key_check__in=[key.check for key in keys or keys_in_use()]).count()
+    known = [key.check for key in keys or keys_in_use()]
+    others = Suppression.objects.exclude(key_check__in=known).count()
+    if not others:
+        return []
     message = Phrase(
         "{others:,} suppressions of erased people were made with another secret key and have no effect", others=others
     )
-    return [Phrase("{message}; set that key again, or erase the people again", message=message)] if others else []
+    return [Phrase("{message}; set that key again, or erase the people again", message=message)]
 
 
 def add_from(*folders: Path) -> None:
@@ -178,4 +185,8 @@ def folders_of(data: Path) -> list[Path]:
 def _read(file: Path) -> list[Line]:
     if not file.exists():
         return []
-    return [msgspec.json.decode(line, type=Line) for line in file.read_bytes().splitlines() if line.strip()]
+    lines = []
+    for line in file.read_bytes().splitlines():
+        if line.strip():
+            lines.append(msgspec.json.decode(line, type=Line))
+    return lines
