@@ -4,6 +4,11 @@ import pytest
 from django.http import QueryDict
 
 from muniment.kernel.problems import BadRequest
+from muniment.languages.speaking import speaking
+from muniment.schema.filters import Range
+from muniment.schema.kinds import DATE
+from muniment.schema.objects import registry_schema
+from muniment.schema.record import Field
 from muniment.web.lists.search import (
     MAX_VALUES,
     Search,
@@ -114,3 +119,13 @@ def test_each_built_in_filter_of_a_list_has_a_label_of_its_own(kind):
     labels = [str(each.label) for each in registry_list(kind).parameters]
     assert sorted(set(labels)) == sorted(labels), "two filters with one label; give the new one its label in _SHOWN"
     assert "" not in labels
+
+
+def test_the_bounds_of_a_declared_field_are_named_in_the_language_of_each_visitor(settings):
+    bounds = Range("foundedFrom", "Founded on this day or later.", "foundedTo", "Founded on this day or earlier.")
+    founded = Field("foundedOn", DATE, "Founded", order="founded", range=bounds)
+    settings.SCHEMA = registry_schema("USD").declare(company=(founded,))
+    labels = {each.name: each.label for each in registry_list("companies").parameters}
+    assert (str(labels["foundedFrom"]), str(labels["foundedTo"])) == ("Founded from", "Founded to")
+    with speaking("de"):
+        assert (str(labels["foundedFrom"]), str(labels["foundedTo"])) == ("Founded ab", "Founded bis")

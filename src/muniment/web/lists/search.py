@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import QueryDict
+from django.utils.functional import keep_lazy_text
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.csv_text import SEMICOLON
@@ -72,26 +73,27 @@ class ListFilter:
         Raises:
             BadRequest: a value breaks the rule, or there are too many.
         """
-        given = [text for text in map(_clean, query.getlist(self.name)) if text]
+        texts = [text for text in map(_clean, query.getlist(self.name)) if text]
         if not self.is_repeated:
-            return tuple(map(self._canonical, given[-1:]))
-        found = sorted(set(map(self._canonical, given)))
-        if len(found) > MAX_VALUES:
+            texts = texts[-1:]
+        values = sorted({self._canonical(text) for text in texts})
+        if len(values) > MAX_VALUES:
             raise BadRequest(
                 gettext("%(name)s has too many values.") % {"name": self.name},
                 gettext("Choose at most %(count)d.") % {"count": MAX_VALUES},
             )
-        return tuple(found)
+        return tuple(values)
 
     def _canonical(self, text: str) -> str:
         """Return *text*, or the value in which all texts of the same meaning end up, such as a country's letters."""
         try:
             value = self.parse(text)
         except ValueError:
-            shown = {"name": self.name, "value": text[:40], "rule": translated(self.rule)}
+            words = {"name": self.name, "value": text[:40], "rule": translated(self.rule)}
             raise BadRequest(
-                gettext("%(name)s can't be “%(value)s”.") % shown, gettext("It takes %(rule)s.") % shown
+                gettext("%(name)s can't be “%(value)s”.") % words, gettext("It takes %(rule)s.") % words
             ) from None
+        # A day is read as the moment at which it begins; the date picker and the address keep the day.
         return value if isinstance(value, str) and self.control != "date" else text
 
 
@@ -131,8 +133,8 @@ class RegistryList:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the query parameters that the page reads."""
-        own = tuple(each.name for each in self.parameters)
-        return ("q", *own, "sort", "page") if self.has_search else (*own, "page")
+        filters = tuple(parameter.name for parameter in self.parameters)
+        return ("q", *filters, "sort", "page") if self.has_search else (*filters, "page")
 
 
 @dataclass(frozen=True)
@@ -154,29 +156,38 @@ class Search:
             BadRequest: invalid page, order or value.
         """
         q = _clean(query.get("q", "")) if of.has_search else ""
-        read = {parameter.name: parameter.read(query) for parameter in of.parameters}
-        chosen = {name: values for name, values in read.items() if values}
+        chosen = {}
+        for parameter in of.parameters:
+            values = parameter.read(query)
+            if values:
+                chosen[parameter.name] = values
         sort = _clean(query.get("sort", "")) if of.orders else DEFAULT
         orders = ("newest", "relevance", *of.orders)
         if sort and sort not in orders:
-            shown = {"name": "sort", "value": sort[:40], "allowed": ", ".join(orders)}
+            words = {"name": "sort", "value": sort[:40], "allowed": ", ".join(orders)}
             raise BadRequest(
-                gettext("%(name)s can't be “%(value)s”.") % shown, gettext("Use one of: %(allowed)s.") % shown
+                gettext("%(name)s can't be “%(value)s”.") % words, gettext("Use one of: %(allowed)s.") % words
             )
+        # The order that a list has without one has a single address.
         if sort == "relevance" or (sort == "newest" and not q):
             sort = DEFAULT
         return cls(of, q, chosen, sort, asked_page(query))
 
     def pairs(self, *, page: int | None = None) -> Pairs:
         """Return names and values in the canonical order, without the page unless *page* is beyond the first."""
-        found = [("q", self.q)] if self.q else []
-        found += [(parameter.name, value) for parameter, value in self.each()]
-        found += [("sort", self.sort)] if self.sort else []
-        return [*found, ("page", str(page))] if page and page > 1 else found
+        pairs = [("q", self.q)] if self.q else []
+        pairs += [(parameter.name, value) for parameter, value in self.each()]
+        if self.sort:
+            pairs.append(("sort", self.sort))
+        if page and page > 1:
+            pairs.append(("page", str(page)))
+        return pairs
 
     def each(self) -> Iterator[tuple[ListFilter, str]]:
-        """Return every chosen value with its filter, in the canonical order."""
-        for parameter in self.of.parameters if self.chosen else ():
+        """Yield every chosen value with its filter, in the canonical order."""
+        if not self.chosen:
+            return
+        for parameter in self.of.parameters:
             for value in self.chosen.get(parameter.name, ()):
                 yield parameter, value
 
@@ -200,9 +211,12 @@ class Search:
         return replace(self, q="", page=1, sort=DEFAULT if self.sort == "newest" else self.sort)
 
     def without_value(self, name: str, value: str) -> "Search":
-        kept = tuple(each for each in self.chosen.get(name, ()) if each != value)
-        rest = {each: values for each, values in self.chosen.items() if each != name}
-        return replace(self, chosen={**rest, name: kept} if kept else rest, page=1)
+        chosen = dict(self.chosen)
+        values = chosen.pop(name, ())
+        others = tuple(other for other in values if other != value)
+        if others:
+            chosen[name] = others
+        return replace(self, chosen=chosen, page=1)
 
     def sorted_by(self, sort: str) -> "Search":
         return replace(self, sort=sort, page=1)
@@ -210,8 +224,11 @@ class Search:
     def is_canonical(self, query: QueryDict) -> bool:
         """Return whether *query* has what it asks in the canonical order; parameters of others do not count."""
         known = set(self.of.names)
-        asked = [(name, value) for name, values in query.lists() if name in known for value in values]
-        return asked == self.pairs(page=self.page)
+        pairs = []
+        for name, values in query.lists():
+            if name in known:
+                pairs += [(name, value) for value in values]
+        return pairs == self.pairs(page=self.page)
 
 
 class _Shown(NamedTuple):
@@ -348,10 +365,11 @@ def registry_list(name: ListName) -> RegistryList:
 def _registry_list(name: ListName, schema: Schema) -> RegistryList:
     kind, label, prompt, placeholder, none_match, order = LISTS[name]
     listing = schema.listings[kind]
-    places = {each: place for place, each in enumerate(_SHOWN)}
-    criteria = sorted(listing.criteria.values(), key=lambda each: places.get(each.name, len(places)))
+    places = {criterion: place for place, criterion in enumerate(_SHOWN)}
+    criteria = sorted(listing.criteria.values(), key=lambda criterion: places.get(criterion.name, len(places)))
+    # Without newest, the first, and relevance, the last, which pages offer by the words of the search.
     sorts = ("name",) if kind == "framework" else listing.sorts[1:-1]
-    orders = {each: _ORDERS.get(each, each) for each in sorts}
+    orders = {sort: _ORDERS.get(sort, sort) for sort in sorts}
     return RegistryList(
         name,
         kind,
@@ -361,7 +379,7 @@ def _registry_list(name: ListName, schema: Schema) -> RegistryList:
         none_match,
         order,
         orders,
-        tuple(_parameter(listing, each) for each in criteria),
+        tuple(_parameter(listing, criterion) for criterion in criteria),
     )
 
 
@@ -380,11 +398,13 @@ def list_query(search: Search, *, page_size: int = PAGE_SIZE) -> ListQuery:
     values: dict[str, Any] = {}
     for parameter, text in search.each():
         value = parameter.parse(text)
-        values[parameter.name] = (*values.get(parameter.name, ()), value) if parameter.is_repeated else value
+        if parameter.is_repeated:
+            value = (*values.get(parameter.name, ()), value)
+        values[parameter.name] = value
     try:
         selected = settings.SCHEMA.listings[search.of.kind].select(values)
     except ReversedRange as wrong:
-        labels = {name: _label(search.of, name) for name in (wrong.low, wrong.high)}
+        labels = {parameter.name: parameter.label for parameter in search.of.parameters}
         raise BadRequest(
             gettext("“%(low)s” is greater than “%(high)s”.") % {"low": labels[wrong.low], "high": labels[wrong.high]},
             gettext("Swap the two, or remove one."),
@@ -408,12 +428,19 @@ def _parameter(listing: Listing, by: Criterion) -> ListFilter:
 
 
 def _declared_label(listing: Listing, by: Criterion) -> Words:
-    """Return the label of a criterion of a declared field."""
+    """Return the label of a criterion of a declared field, in the language in which it is shown."""
     if by.name in listing.filters:
         return listing.filters[by.name][0].label
-    field, bounds = next(each for each in listing.ranges.values() if by.name in {each[1].low, each[1].high})
-    words = gettext_lazy("%(field)s from") if by.name == bounds.low else gettext_lazy("%(field)s to")
-    return words % {"field": field.label}
+    labels: dict[str, Words] = {}
+    for ranged, bounds in listing.ranges.values():
+        labels[bounds.low] = _bound_label(gettext_lazy("%(field)s from"), ranged.label)
+        labels[bounds.high] = _bound_label(gettext_lazy("%(field)s to"), ranged.label)
+    return labels[by.name]
+
+
+@keep_lazy_text
+def _bound_label(words: Words, field: Words) -> str:
+    return str(words) % {"field": field}
 
 
 def _control(listing: Listing, by: Criterion) -> Control:
@@ -423,22 +450,25 @@ def _control(listing: Listing, by: Criterion) -> Control:
         return "number"
     if by.name in listing.filters:
         return "text"
-    return "date" if by.schema.get("format") in {"date", "date-time"} else "amount"
+    if by.schema.get("format") in {"date", "date-time"}:
+        return "date"
+    return "amount"
 
 
 def _words(listing: Listing, name: str) -> Callable[[], Mapping[str, Words]]:
-    field, filter_ = listing.filters.get(name, (None, None))
-    if name == "country" or (field is not None and isinstance(field.kind, Country)):
+    """Return a function that returns the labels of the values of a filter."""
+    if name == "country":
         return country_names
-    is_yes_or_no = filter_ is not None and (filter_.presence or isinstance(field.kind, Boolean)) if field else False
-    if is_yes_or_no and name not in _SHOWN:
-        return lambda: {"true": gettext_lazy("Yes"), "false": gettext_lazy("No")}
     shown = _SHOWN.get(name)
-    return (lambda: shown.words) if shown else dict
-
-
-def _label(of: RegistryList, name: str) -> str:
-    return next(str(each.label) for each in of.parameters if each.name == name)
+    if shown is not None:
+        return lambda: shown.words
+    if name in listing.filters:
+        field, by = listing.filters[name]
+        if isinstance(field.kind, Country):
+            return country_names
+        if by.presence or isinstance(field.kind, Boolean):
+            return lambda: {"true": gettext_lazy("Yes"), "false": gettext_lazy("No")}
+    return dict
 
 
 def chips_of(search: Search) -> list[Chip]:
@@ -450,20 +480,26 @@ def reliefs_of(search: Search, count: Callable[[Search], int]) -> list[Relief]:
     removals = list(_removals(search))
     if len(removals) < 2:
         return []
-    tried = (Relief(chip.text, count(less), less.filters.address()) for chip, less in removals[:MAX_SUGGESTED])
-    return sorted((each for each in tried if each.total), key=lambda each: -each.total)
+    reliefs = []
+    for chip, less in removals[:MAX_SUGGESTED]:
+        total = count(less)
+        if total:
+            reliefs.append(Relief(chip.text, total, less.filters.address()))
+    return sorted(reliefs, key=lambda relief: -relief.total)
 
 
 def orders_of(search: Search) -> list[Order]:
     """Return the orders that can be chosen; without search words, nothing is ordered by relevance."""
-    own = search.of.order
-    named: dict[str, Words] = {DEFAULT: gettext("Best match") if search.q else own}
-    if search.q and search.of.kind != "framework":  # the list's own order is of the first published
-        named["newest"] = own
-    return [
-        Order(name, str(label), search.sorted_by(name).address(), name == search.sort)
-        for name, label in {**named, **search.of.orders}.items()
-    ]
+    labels: dict[str, Words] = {DEFAULT: search.of.order}
+    if search.q:
+        labels[DEFAULT] = gettext("Best match")
+        if search.of.kind != "framework":  # whose own order begins with the first published
+            labels["newest"] = search.of.order
+    labels |= search.of.orders
+    orders = []
+    for name, label in labels.items():
+        orders.append(Order(name, str(label), search.sorted_by(name).address(), name == search.sort))
+    return orders
 
 
 def title_of(search: Search) -> str:
@@ -500,7 +536,9 @@ def csv_address(search: Search) -> str:
 def for_spreadsheets() -> Pairs:
     """Return the parameters with which a list of the API is a file that the visitor's spreadsheet opens."""
     form = [("format", "csv"), ("bom", "1")]
-    return [*form, ("delimiter", "semicolon")] if writing.delimiter() == SEMICOLON else form
+    if writing.delimiter() == SEMICOLON:
+        form.append(("delimiter", "semicolon"))
+    return form
 
 
 def save_address(search: Search) -> str:

@@ -81,15 +81,17 @@ def named_values(search: Search) -> NamedValues | None:
     if len(words) < 2:  # a single word is what `value_chips` looks for
         return None
     values: list[ValueInUse] = []
-    named: set[int] = set()
+    used_places: set[int] = set()
+    # Values of several words first: in "New York", neither word is looked for alone.
     for length in range(min(len(words), MAX_WORDS_OF_VALUE), 0, -1):
         for start in range(len(words) - length + 1):
             places = set(range(start, start + length))
-            if named.isdisjoint(places):
-                value = _named(search, " ".join(words[start : start + length]))
-                if value and all(value.parameter != each.parameter for each in values):
-                    values.append(value)
-                    named |= places
+            if not used_places.isdisjoint(places):
+                continue
+            value = _named(search, " ".join(words[start : start + length]))
+            if value and all(value.parameter != other.parameter for other in values):
+                values.append(value)
+                used_places |= places
     if not values:
         return None
     searched = search.without_words()
@@ -161,7 +163,9 @@ def _filters(search: Search, text: str) -> Iterator[Chosen]:
             continue
         if not parameter.words():
             yield Chosen(parameter.name, (), by.in_text)
-        elif values := _labelled(search.of.kind, parameter, words):
+            continue
+        values = _labelled(search.of.kind, parameter, words)
+        if values:  # without values, all of the filter would be looked among
             yield Chosen(parameter.name, values, by.in_text)
 
 
@@ -170,9 +174,8 @@ def _labelled(kind: str, parameter: ListFilter, words: Sequence[str]) -> tuple[s
     used = reader().values(kind, parameter.name, MAX_CODES)
     with speaking(SOURCE):
         english = {value: parameter.label_of(value) for value in used}
-    found = []
+    values = []
     for value in used:
-        labels = (parameter.label_of(value), english[value])
-        if any(has_beginnings(label, words) for label in labels):
-            found.append(value)
-    return tuple(found)
+        if has_beginnings(parameter.label_of(value), words) or has_beginnings(english[value], words):
+            values.append(value)
+    return tuple(values)
