@@ -5,6 +5,7 @@ A form posts the rows of one page. Rows that were changed become additions, chan
 id; all others stay untouched. So no list is too long for a form, and no edit loses another one's rows.
 """
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -133,16 +134,16 @@ class RowEditor:
     @cached_property
     def found(self) -> Page[int]:
         """The indexes of the stored rows on this page, among those that match the search."""
-        wanted = self.search.casefold()
-        indexes = [
-            index
-            for index, row in enumerate(self.stored)
-            if not wanted or any(wanted in _words(text).casefold() for text in self.list.cells(row).values())
-        ]
-        last = max(1, -(-len(indexes) // PAGE_ROWS))
-        page = min(self._asked, last)
+        indexes = list(range(len(self.stored)))
+        if self.search:
+            indexes = [index for index in indexes if self._matches(self.stored[index])]
+        page = min(self._asked, max(1, _pages(len(indexes))))
         start = (page - 1) * PAGE_ROWS
         return Page(indexes[start : start + PAGE_ROWS], page, PAGE_ROWS, len(indexes))
+
+    def _matches(self, row: JSONObject) -> bool:
+        wanted = self.search.casefold()
+        return any(wanted in _words(text).casefold() for text in self.list.cells(row).values())
 
     # ------------------------------------------------------------------ reading a form
 
@@ -164,8 +165,11 @@ class RowEditor:
 
     def _numbers(self, post: QueryDict) -> list[int]:
         """Return the numbers of the submitted rows, in order."""
-        matches = (re.match(rf"{self.name}-(\d{{1,4}})-", key) for key in post)
-        numbers = {int(match[1]) for match in matches if match}
+        numbers = set()
+        for key in post:
+            match = re.match(rf"{self.name}-(\d{{1,4}})-", key)
+            if match:
+                numbers.add(int(match[1]))
         return sorted(numbers)
 
     def _submitted(self, post: QueryDict, number: int) -> SubmittedRow:
@@ -174,6 +178,7 @@ class RowEditor:
         choice = post.get(f"{key}-choice", "")
         if choice and choice != NEW and "slug" in cells:
             cells["slug"] = choice
+        # What `_mark` wrote.
         mark, _, row_id = post.get(f"{key}-row", "").partition(" ")
         shown_cells, _, shown_place = mark.partition(".")
         return SubmittedRow(
@@ -196,6 +201,7 @@ class RowEditor:
         """Read an edited row; *places* are the stored rows with its id."""
         if not places:
             if not submitted.remove:
+                # What was typed is not lost: it is offered as a new row.
                 note = gettext("This row was removed in the meantime. Save to add it again, or empty its fields.")
                 self._keep(EditedRow(None, submitted.cells, is_edited=True, note=note), self._new)
             return
@@ -215,8 +221,11 @@ class RowEditor:
             self.edited.append(row)
 
     def _at(self, places: list[int], shown_cells: str) -> int:
-        """Return the stored row whose cells were shown, among those with its id."""
-        return next((n for n in places if fingerprint(self.list.cells(self.stored[n])) == shown_cells), places[0])
+        """Return the stored row whose cells were shown, among those with its id; the first if it has changed since."""
+        for at in places:
+            if fingerprint(self.list.cells(self.stored[at])) == shown_cells:
+                return at
+        return places[0]
 
     def _keep(self, row: EditedRow, among: list[EditedRow]) -> None:
         among.append(row)
@@ -232,6 +241,7 @@ class RowEditor:
             "set": [{"id": self._id(row), **self._changes(row)} for row in self._set],
             "remove": [self._id(row) for row in self._removed],
         }
+        # Operations name rows by their ids and keep their order; where that is not enough, the whole list is sent.
         if self._has_ambiguous_ids() or self._is_moved():
             return [*self._left(), *operations["add"]]
         return {name: rows for name, rows in operations.items() if rows}
@@ -243,25 +253,28 @@ class RowEditor:
 
     def _is_moved(self) -> bool:
         """Return whether rows change their places among the others."""
-        moved = [row for row in self.edited if row.place and row.at is not None]
-        order = [at for at in range(len(self.stored)) if at not in {row.at for row in moved}]
-        for row in sorted(moved, key=lambda row: int(row.place)):
-            order.insert(int(row.place) - 1, row.at or 0)
+        new_places = {row.at: int(row.place) for row in self.edited if row.place and row.at is not None}
+        order = [at for at in range(len(self.stored)) if at not in new_places]
+        # From the first place on, so that a row that is inserted later moves none of those that have theirs.
+        for at in sorted(new_places, key=lambda at: new_places[at]):
+            order.insert(new_places[at] - 1, at)
         self._order = order
         return order != sorted(order)
 
     def _left(self) -> list[JSONObject]:
         """Return the stored rows after the change, for a whole list; a row whose id an earlier one has gets another."""
-        gone = {row.at for row in self._removed}
+        removed = {row.at for row in self._removed}
         changed = {row.at: self._changes(row) for row in self._set}
         rows: list[JSONObject] = []
-        taken: set[str] = set()
-        self._order = [at for at in self._order or range(len(self.stored)) if at not in gone]
+        used_ids: set[str] = set()
+        self._order = [at for at in self._order or range(len(self.stored)) if at not in removed]
         for at in self._order:
             stored = self.stored[at]
             row = self.list.changed_row(stored, changed.get(at, {}))
-            rows.append({name: value for name, value in row.items() if name != "id" or value not in taken})
-            taken.add(stored.get("id", ""))
+            if row.get("id") in used_ids:
+                del row["id"]
+            rows.append(row)
+            used_ids.add(stored.get("id", ""))
         return rows
 
     def _changes(self, row: EditedRow) -> JSONObject:
@@ -281,24 +294,30 @@ class RowEditor:
         within = f"(?:{re.escape(self.list.within)}\\.)?" if self.list.within else ""
         pattern = re.compile(rf"{within}{re.escape(self.name)}(?:\.(add|set|remove))?(?:\[(\d+)\])?(?:\.(.*))?")
         for fault in faults:
-            if match := pattern.fullmatch(fault.field):
+            match = pattern.fullmatch(fault.field)
+            if match:
                 self._put(fault, match[1], match[2], match[3] or "")
             else:
                 others.append(fault)
         return others
 
     def _put(self, fault: Fault, operation: str | None, index: str | None, member: str) -> None:
-        said = sentence(fault.reason)
-        row = self._row_of(operation, int(index)) if index is not None else None
+        reason = sentence(fault.reason)
+        if index is None:
+            self.sentences.append(f"{self.label}: {reason}")
+            return
+        row = self._row_of(operation, int(index))
         if row is None:
-            self.sentences.append(f"{self.label}: {said}" if index is None else stated(fault.sentence))
+            self.sentences.append(stated(fault.sentence))
             return
         column = self._column_of(member)
-        if column is None:
-            row.note = said if not member else f"{member}: {said}"
-        else:
-            row.faults[column.name] = said
+        if column is not None:
+            row.faults[column.name] = reason
             row.choices = fault.choices if isinstance(fault, ChoiceFault) else ()
+        elif member:
+            row.note = f"{member}: {reason}"
+        else:
+            row.note = reason
 
     def _column_of(self, member: str) -> Column | None:
         """Return the column of a fault's member: of its last name, or else of the whole member of a row."""
@@ -306,16 +325,20 @@ class RowEditor:
         for column in self.list.columns:
             if column.name == last_name:
                 return column
-        return next((column for column in self.list.columns if column.member.name == member), None)
+        for column in self.list.columns:
+            if column.member.name == member:
+                return column
+        return None
 
     def _row_of(self, operation: str | None, index: int) -> EditedRow | None:
         """Return the submitted row of a fault's path: ``set[0]``, or the index in the list after the change."""
         if operation is None:
-            gone = {row.at for row in self._removed}
-            left = [at for at in self._order or range(len(self.stored)) if at not in gone]
-            if index < len(left):
-                return next((row for row in self._set if row.at == left[index]), None)
-            operation, index = "add", index - len(left)
+            removed = {row.at for row in self._removed}
+            remaining = [at for at in self._order or range(len(self.stored)) if at not in removed]
+            if index < len(remaining):
+                return next((row for row in self._set if row.at == remaining[index]), None)
+            # Behind the stored rows of a whole list are the added ones.
+            operation, index = "add", index - len(remaining)
         rows = {"add": self._new, "set": self._set, "remove": self._removed}[operation]
         return rows[index] if index < len(rows) else None
 
@@ -346,18 +369,19 @@ class RowEditor:
     @property
     def summary(self) -> str:
         """Return the number of shown rows and of all rows, in words."""
-        found, page = self.found, self.found.page
+        page = self.found
+        before = (page.page - 1) * PAGE_ROWS
         values = {
-            "first": writing.number((page - 1) * PAGE_ROWS + 1),
-            "last": writing.number((page - 1) * PAGE_ROWS + len(found.items)),
-            "count": writing.number(found.total),
+            "first": writing.number(before + 1),
+            "last": writing.number(before + len(page.items)),
+            "count": writing.number(page.total),
             "total": writing.number(len(self.stored)),
         }
-        if self.search and not found.total:
+        if self.search and not page.total:
             return gettext("No row of %(total)s matches.") % values
         if self.search:
             return gettext("Rows %(first)s to %(last)s of %(count)s that match, of %(total)s in all.") % values
-        if found.page_count > 1:
+        if page.page_count > 1:
             return gettext("Rows %(first)s to %(last)s of %(total)s.") % values
         if not self.stored:
             return gettext(self.list.none)
@@ -365,51 +389,61 @@ class RowEditor:
 
     @property
     def headings(self) -> list[JSONObject]:
-        return [{"label": gettext(each.field.label), "numeric": each.is_number} for each in self.list.columns]
+        return [{"label": gettext(column.field.label), "numeric": column.is_number} for column in self.list.columns]
 
     @property
     def parameters(self) -> dict[str, str]:
         """The parameters of the rows that are shown."""
-        page = {self.page_parameter: str(self.found.page)} if self.found.page > 1 else {}
-        return page | ({self.search_parameter: self.search} if self.search else {})
+        parameters = {}
+        if self.found.page > 1:
+            parameters[self.page_parameter] = str(self.found.page)
+        if self.search:
+            parameters[self.search_parameter] = self.search
+        return parameters
 
     def next_parameters(self, wanted: Mapping[str, str], *, shows_added: bool) -> dict[str, str]:
         """Return the parameters of this list after a save: a new search, the page of added rows, or those *wanted*."""
         if self.typed_search != self.search:
             return {self.search_parameter: self.typed_search} if self.typed_search else {}
-        kept = {name: wanted[name] for name in (self.page_parameter, self.search_parameter) if wanted.get(name)}
         if self._new and shows_added:
-            last = -(-(len(self.stored) - len(self._removed) + len(self._new)) // PAGE_ROWS)
+            last = _pages(len(self.stored) - len(self._removed) + len(self._new))
             return {self.page_parameter: str(last)} if last > 1 else {}
-        return kept
+        return {name: wanted[name] for name in (self.page_parameter, self.search_parameter) if wanted.get(name)}
 
     def rows(self) -> list[JSONObject]:
         """Return the rows of the page for the template: the stored ones, those submitted, and blank ones."""
         edited = {row.at: row for row in self.edited if row.at is not None}
-        shown = [edited.get(at) or EditedRow(at, self.list.cells(self.stored[at])) for at in self.found.items]
-        on_page = set(self.found.items)
-        shown += [row for at, row in edited.items() if at not in on_page]
-        shown += [row for row in self.edited if row.at is None]
+        rows = []
+        for at in self.found.items:
+            if at in edited:
+                rows.append(edited.pop(at))
+            else:
+                rows.append(EditedRow(at, self.list.cells(self.stored[at])))
+        # Another edit may have moved these rows to a different page in the meantime.
+        rows += edited.values()
+        rows += [row for row in self.edited if row.at is None]
         blank = dict.fromkeys((column.name for column in self.list.columns), "")
-        shown += [EditedRow(None, blank) for _ in range(BLANK_ROWS)]
-        return [self._row(number, row) for number, row in enumerate(shown)]
+        rows += [EditedRow(None, blank) for _ in range(BLANK_ROWS)]
+        return [self._row(number, row) for number, row in enumerate(rows)]
 
     def _row(self, number: int, row: EditedRow) -> JSONObject:
         key = f"{self.name}-{number}"
         stored = self._stored(row)
-        place = gettext("New") if row.at is None else writing.number(row.at + 1)
+        shown: JSONObject = {"place": gettext("New"), "wanted": row.place, "shown": ""}
+        if row.at is not None:
+            shown["place"] = writing.number(row.at + 1)
+            shown["wanted"] = row.place or row.at + 1
+            shown["shown"] = self._mark(row.at, stored)
         return {
             "key": key,
-            "place": place,
-            "wanted": row.place or ("" if row.at is None else row.at + 1),
+            **shown,
             "is_new": row.at is None,
             "is_edited": row.is_edited,
             "is_blank": row.at is None and not row.is_edited,
             "remove": row.remove,
             "note": row.note,
             "choices": row.choices,
-            "shown": self._mark(row.at, stored) if row.at is not None else "",
-            "cells": [self._cell(key, place, column, row, stored) for column in self.list.columns],
+            "cells": [self._cell(key, shown["place"], column, row, stored) for column in self.list.columns],
         }
 
     def _mark(self, at: int, stored: JSONObject) -> str:
@@ -417,24 +451,29 @@ class RowEditor:
         return f"{fingerprint(self.list.cells(stored))}.{at + 1} {stored.get('id', '')}"
 
     def _cell(self, key: str, place: str, column: Column, row: EditedRow, stored: JSONObject) -> JSONObject:
-        text, was = row.cells[column.name], column.text(stored)
-        is_date = column.is_day and all(_DAY.fullmatch(value) for value in (text, was))
+        text, stored_text = row.cells[column.name], column.text(stored)
+        is_date = column.is_day and all(_DAY.fullmatch(value) for value in (text, stored_text))
+        has_lines = "\n" in text or "\n" in stored_text
         return {
             "id": f"{key}-{column.name}",
             "label": gettext(column.field.label),
             "place": place,
             "value": text,
-            "choices": _choices(column, text, was),
+            "choices": _choices(column, text, stored_text),
             "numeric": column.is_number,
             "type": "date" if is_date else "text",
             "example": EXAMPLES.get(column.name, "") if row.at is None else "",
             "picks_person": self.name == TEAM.name and column.name == "name",
-            "lines": text.count("\n") + 1 if "\n" in text or "\n" in was else 0,
+            "lines": text.count("\n") + 1 if has_lines else 0,
             "fault": row.faults.get(column.name, ""),
         }
 
 
-def _choices(column: Column, text: str, was: str) -> dict[str, str]:
+def _pages(rows: int) -> int:
+    return math.ceil(rows / PAGE_ROWS)
+
+
+def _choices(column: Column, text: str, stored_text: str) -> dict[str, str]:
     """Return the values to choose from, by the value; none for a column of texts."""
     kind: Any = column.field.kind
     choices: dict[str, str] = {}
@@ -445,12 +484,14 @@ def _choices(column: Column, text: str, was: str) -> dict[str, str]:
             choices[value] = outcome(value) if value in STATES else value
     if choices:
         # What is stored or was submitted stays, though it is none of them.
-        choices |= {value: value for value in sorted({text, was} - {*choices, ""})}
+        for value in sorted({text, stored_text} - {*choices, ""}):
+            choices[value] = value
     return choices
 
 
 def _chosen(row: EditedRow, members: JSONObject) -> JSONObject:
-    """Return the members of a row, whose person is a different one than the existing people of the name if chosen."""
-    if row.choice == NEW and isinstance(person := members.get("person"), dict):
+    """Return the members of a row; its person is marked as new if the owner chose none of the people of that name."""
+    person = members.get("person")
+    if row.choice == NEW and isinstance(person, dict):
         return {**members, "person": {**person, "isNew": True}}
     return members

@@ -85,11 +85,13 @@ class RowList:
     ) -> None:
         self.name, self.kind, self.label, self.hint, self.within = name, kind, label, hint, within
         self.add, self.none, self.settle = add, none, settle or {}
-        members = sorted(
-            (field for field in kind.row.values if field.editable),
-            key=lambda field: first.index(field.name) if field.name in first else len(first),
-        )
-        self.columns = tuple(column for member in members for column in _columns(member))
+        columns_in_front: list[Column] = []
+        columns: list[Column] = []
+        for member in kind.row.values:
+            if member.editable:
+                place = columns_in_front if member.name in first else columns
+                place += _columns(member)
+        self.columns = (*columns_in_front, *columns)
 
     def stored(self, bundle: JSONMapping) -> list[JSONObject]:
         """Return the rows of a listing."""
@@ -100,35 +102,48 @@ class RowList:
         return {column.name: column.text(row) for column in self.columns}
 
     def new_row(self, cells: Cells) -> JSONObject:
-        members = self.changed_members({}, cells)
-        required = {column.member.name for column in self.columns if column.member.required}
-        return {**{name: {} for name in required}, **{k: v for k, v in members.items() if v is not None}}
+        # A required object without a text is sent empty, so that the operation names what it lacks.
+        row: JSONObject = {column.member.name: {} for column in self.columns if column.member.required}
+        for name, value in self.changed_members({}, cells).items():
+            if value is not None:
+                row[name] = value
+        return row
 
     def changed_members(self, row: JSONMapping, cells: Cells) -> JSONObject:
         """Return the members of *row* that *cells* change; None for those that they clear."""
-        changed = [column for column in self.columns if cells[column.name] != column.text(row)]
-        members: JSONObject = {column.name: column.value(cells[column.name]) for column in changed if not column.inner}
-        for member in {column.member.name: column.member for column in changed if column.inner}.values():
-            given = {each.name: each.value(cells[each.name]) for each in changed if each.member is member}
-            members[member.name] = self._object(member, row.get(member.name) or {}, given)
+        members: JSONObject = {}
+        changed_objects: dict[str, tuple[Field, JSONObject]] = {}
+        for column in self.columns:
+            if cells[column.name] == column.text(row):
+                continue
+            value = column.value(cells[column.name])
+            if column.inner:
+                _, inner_members = changed_objects.setdefault(column.member.name, (column.member, {}))
+                inner_members[column.name] = value
+            else:
+                members[column.name] = value
+        for name, (member, inner_members) in changed_objects.items():
+            members[name] = self._object(member, row.get(name) or {}, inner_members)
         return members
 
     def changed_row(self, row: JSONMapping, members: JSONMapping) -> JSONObject:
         """Return *row* with the members of :meth:`changed_members`."""
-        merged = {
-            name: {**(row.get(name) or {}), **given}
-            for name, given in members.items()
-            if name in self.kind.merged and isinstance(given, dict)
-        }
-        return {**row, **members, **merged}
+        changed = {**row, **members}
+        for name, value in members.items():
+            if name in self.kind.merged and isinstance(value, dict):
+                changed[name] = {**(row.get(name) or {}), **value}
+        return changed
 
-    def _object(self, member: Field, stored: JSONMapping, given: JSONObject) -> JSONObject | None:
-        whole = {name: value for name, value in {**stored, **given}.items() if value is not None}
+    def _object(self, member: Field, stored: JSONMapping, changes: JSONObject) -> JSONObject | None:
+        """Return an object of a row as the change has it: whole, or the changed members where these are merged."""
+        whole = {name: value for name, value in {**stored, **changes}.items() if value is not None}
         if not whole and not member.required:
             return None
         if member.name in self.kind.merged and stored:
-            return given
-        return self.settle[member.name](whole, stored) if member.name in self.settle else whole
+            return changes
+        if member.name in self.settle:
+            return self.settle[member.name](whole, stored)
+        return whole
 
 
 def _columns(member: Field) -> list[Column]:
@@ -157,16 +172,22 @@ def number_or_text(text: str) -> float | str | None:
     if "." not in plain and len(plain) < 300:
         return int(plain)
     value = float(plain)
+    # Up to 2**53, every whole number is a float, so that "3.0" is 3.
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
 def _person(person: JSONObject, stored: JSONMapping) -> JSONObject:
-    """Return the person whom a changed row names: of name and slug, the one that was changed names them."""
-    changed = {name for name in ("name", "slug") if person.get(name) != stored.get(name)}
-    if not stored or changed == {"name", "slug"}:
+    """
+    Return the person whom a changed row names: of name and slug, the one that was changed names them.
+
+    The other one is still that of the person before, and would contradict it.
+    """
+    has_new_name = person.get("name") != stored.get("name")
+    has_new_slug = person.get("slug") != stored.get("slug")
+    if not stored or (has_new_name and has_new_slug):
         return person
     former = ""
-    if "name" in changed:
+    if has_new_name:
         former = "slug"
     elif person.get("slug"):
         former = "name"

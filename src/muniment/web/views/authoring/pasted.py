@@ -8,7 +8,7 @@ otherwise is a new one. Rows that the table does not name stay, unless it is sai
 import hashlib
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -157,16 +157,18 @@ class _Candidates:
         queues = [self._all]
         if sure:
             queues = [self._by_sure[sure.casefold()], self._by_sure[""]]
-        heads = [queue[0] for queue in map(self._untaken, queues) if queue]
-        found = min(heads, default=None)
-        if found is not None:
-            self._taken.add(found)
-        return found
-
-    def _untaken(self, queue: deque[int]) -> deque[int]:
-        while queue and queue[0] in self._taken:
-            queue.popleft()
-        return queue
+        heads = []
+        for queue in queues:
+            # A row is in two queues, and was taken from one of them.
+            while queue and queue[0] in self._taken:
+                queue.popleft()
+            if queue:
+                heads.append(queue[0])
+        if not heads:
+            return None
+        at = min(heads)
+        self._taken.add(at)
+        return at
 
 
 class Pasted:
@@ -189,10 +191,9 @@ class Pasted:
     ) -> None:
         self.list, self.stored, self.table, self.is_whole = rows, stored, table, is_whole
         self.sentences: list[str] = []
-        self.rows = [
-            PastedRow(table.first_line + n, cells, choice=(choices or {}).get(table.first_line + n, ""))
-            for n, cells in enumerate(cells_by_column(table, rows.columns))
-        ]
+        self.rows: list[PastedRow] = []
+        for line, cells in enumerate(cells_by_column(table, rows.columns), table.first_line):
+            self.rows.append(PastedRow(line, cells, choice=(choices or {}).get(line, "")))
         self._match()
         for row in self.rows:
             self._read(row)
@@ -203,60 +204,73 @@ class Pasted:
 
     def _match(self) -> None:
         """Find the stored row that each row names: by everything that identifies one, else by its name alone."""
-        taken: set[int] = set()
+        named: set[int] = set()
         sure = _SURE.get(self.list.name, "")
-        shown = [self.list.cells(stored) for stored in self.stored]
-        for key in _keys(self.list):
-            places: dict[str, _Candidates] = defaultdict(_Candidates)
-            for at, cells in enumerate(shown):
-                if at not in taken and (text := key(cells)):
-                    places[text].add(at, cells.get(sure, ""))
+        stored_cells = [self.list.cells(stored) for stored in self.stored]
+        for identifying in _IDENTIFYING.get(self.list.name, ((self.list.columns[0].name,),)):
+            candidates: dict[str, _Candidates] = defaultdict(_Candidates)
+            for at, cells in enumerate(stored_cells):
+                key = _key(cells, identifying)
+                if at not in named and key:
+                    candidates[key].add(at, cells.get(sure, ""))
             for row in self.rows:
-                if row.at is None and (found := places.get(key(row.cells))):
-                    row.at = found.take(row.cells.get(sure, ""))
-            taken = {row.at for row in self.rows if row.at is not None}
+                key = _key(row.cells, identifying)
+                if row.at is None and key in candidates:
+                    row.at = candidates[key].take(row.cells.get(sure, ""))
+            named = {row.at for row in self.rows if row.at is not None}
 
     def _read(self, row: PastedRow) -> None:
-        if row.choice and row.choice != NEW and "slug" in {column.name for column in self.list.columns}:
+        """Find out what a row changes, or the members of a new one."""
+        blank = dict.fromkeys((column.name for column in self.list.columns), "")
+        if row.choice and row.choice != NEW and "slug" in blank:
             row.cells = {**row.cells, "slug": row.choice}
         if row.at is None:
-            blank = dict.fromkeys((column.name for column in self.list.columns), "")
             row.members = self.list.new_row({**blank, **row.cells})
         else:
             stored = self.stored[row.at]
-            shown = self.list.cells(stored)
-            row.members = self.list.changed_members(stored, {**shown, **self._meant(row.cells, shown)})
-        if row.choice == NEW and isinstance(person := row.members.get("person"), dict):
+            stored_cells = self.list.cells(stored)
+            cells = {**stored_cells, **self._different(row.cells, stored_cells)}
+            row.members = self.list.changed_members(stored, cells)
+        person = row.members.get("person")
+        if row.choice == NEW and isinstance(person, dict):
             row.members["person"] = {**person, "isNew": True}
 
-    def _meant(self, cells: Cells, shown: Cells) -> Cells:
+    def _different(self, cells: Cells, stored_cells: Cells) -> Cells:
         """Return the cells that say something else than the stored row: 2.50% and 2.5 are the same number."""
         numeric = {column.name: column for column in self.list.columns if column.is_number}
-        return {
-            name: text
-            for name, text in cells.items()
-            if name not in numeric or numeric[name].value(text) != numeric[name].value(shown[name])
-        }
+        different = {}
+        for name, text in cells.items():
+            column = numeric.get(name)
+            if column is None or column.value(text) != column.value(stored_cells[name]):
+                different[name] = text
+        return different
 
     # ------------------------------------------------------------------ the change
 
     def change(self) -> JSONObject:
         """Return the change of the listing; empty if the table says what is stored."""
-        operations: JSONObject = {
-            "add": [row.members for row in self._added()],
-            "set": [{"id": self.stored[row.at or 0].get("id", ""), **row.members} for row in self._changed()],
-            "remove": [self.stored[at].get("id", "") for at in self.removed],
-        }
-        operations = {name: given for name, given in operations.items() if given}
+        operations: JSONObject = {}
+        added, changed = self._added(), self._changed()
+        if added:
+            operations["add"] = [row.members for row in added]
+        if changed:
+            operations["set"] = [{"id": self.stored[row.at or 0].get("id", ""), **row.members} for row in changed]
+        if self.removed:
+            operations["remove"] = [self.stored[at].get("id", "") for at in self.removed]
         if not operations:
             return {}
         change = {self.list.name: operations}
-        return {self.list.within: change} if self.list.within not in {"", "company"} else change
+        # A change of a listing has the members of the company beside its lists.
+        if self.list.within in {"", "company"}:
+            return change
+        return {self.list.within: change}
 
     def counts(self) -> dict[str, int]:
         """Return the number of rows by what happens to them."""
-        effects = [row.effect for row in self.rows]
-        return {**{each: effects.count(each) for each in (ADDED, CHANGED, UNCHANGED)}, "removed": len(self.removed)}
+        counts = {ADDED: 0, CHANGED: 0, UNCHANGED: 0, "removed": len(self.removed)}
+        for row in self.rows:
+            counts[row.effect] += 1
+        return counts
 
     def _added(self) -> list[PastedRow]:
         return [row for row in self.rows if row.at is None]
@@ -271,32 +285,31 @@ class Pasted:
         within = f"(?:{re.escape(self.list.within)}\\.)?" if self.list.within else ""
         pattern = re.compile(rf"{within}{re.escape(self.list.name)}(?:\.(add|set))?\[(\d+)\](?:\.(.*))?")
         removed = set(self.removed)
-        left = [at for at in range(len(self.stored)) if at not in removed]
+        remaining = [at for at in range(len(self.stored)) if at not in removed]
+        labels = {column.name: column.field.label for column in self.list.columns}
         for fault in faults:
             match = pattern.fullmatch(fault.field)
-            row = self._row_of(match[1], int(match[2]), left) if match else None
-            if row is None:
+            row = self._row_of(match[1], int(match[2]), remaining) if match else None
+            if match is None or row is None:
                 self.sentences.append(stated(fault.sentence))
                 continue
-            member = (match[3] or "").rpartition(".")[2] if match else ""
-            label = self._label_of(member)
+            member = (match[3] or "").rpartition(".")[2]
+            label = labels.get(member, member)
             row.faults.append(f"{label}: {stated(fault.reason)}" if label else stated(fault.reason))
-            row.choices = fault.choices if isinstance(fault, ChoiceFault) else row.choices
+            if isinstance(fault, ChoiceFault):
+                row.choices = fault.choices
 
-    def _label_of(self, member: str) -> str:
-        return next((column.field.label for column in self.list.columns if column.name == member), member)
-
-    def _row_of(self, operation: str | None, index: int, left: Sequence[int]) -> PastedRow | None:
+    def _row_of(self, operation: str | None, index: int, remaining: Sequence[int]) -> PastedRow | None:
         """
         Return the row of a fault's path: ``set[0]``, or the index in the list after the change.
 
         Args:
-            left: the stored rows that are not removed.
+            remaining: the stored rows that are not removed; the added ones follow them.
         """
         if operation is None:
-            if index < len(left):
-                return next((row for row in self._changed() if row.at == left[index]), None)
-            operation, index = "add", index - len(left)
+            if index < len(remaining):
+                return next((row for row in self._changed() if row.at == remaining[index]), None)
+            operation, index = "add", index - len(remaining)
         rows = self._added() if operation == "add" else self._changed()
         return rows[index] if index < len(rows) else None
 
@@ -314,18 +327,21 @@ def paste(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     rows = _list(name)
     typed = form_data(request)
     text = _table_text(typed)
-    pasted = None
+    pasted: Pasted | None = None
+    preview: JSONObject = {}
     if len(text) > MAX_CHARACTERS and text.strip():
         text = text[:MAX_CHARACTERS]
         refusal = gettext("The table is too long: at most %(count)s characters.")
         messages.error(request, refusal % {"count": number(MAX_CHARACTERS)})
     elif typed is not None and text.strip():
         pasted = _pasted(rows, mine, text, typed)
-        is_confirmed = _is_confirmed(request, typed, _seen(pasted, text))
-        done = _apply(request, actor, mine, pasted, is_dry=not is_confirmed)
-        if done is not None and is_confirmed:
-            say(request, done, _saved(pasted))
+        seen = _seen(pasted, text)
+        is_confirmed = request.method == "POST" and typed.get("do") == "save" and typed.get("seen") == seen
+        update = _apply(request, actor, mine, pasted, is_dry=not is_confirmed)
+        if update is not None and is_confirmed:
+            say(request, update, _saved(pasted))
             return HttpResponseRedirect(_back(request, mine, rows))
+        preview = {"seen": seen, **_preview(pasted)}
     labels = [gettext(column.field.label) for column in rows.columns]
     context = {
         **frame(mine, "edit"),
@@ -339,7 +355,7 @@ def paste(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         "step_title": TITLES[_STEPS.get(rows.name, "token")],
         "version": mine.version,
         "stored_count": len(rows.stored(mine.bundle)),
-        **({"seen": _seen(pasted, text), **_shown(pasted)} if pasted else {}),
+        **preview,
     }
     status = 422 if pasted and pasted.has_faults else 200
     return manage_page(request, "manage/paste.html", context, status=status)
@@ -351,32 +367,30 @@ def _table_text(typed: QueryDict | None) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _is_confirmed(request: HttpRequest, typed: QueryDict, seen: str) -> bool:
-    """Return whether the owner saves exactly the change that the page has shown; *seen* is its digest."""
-    return request.method == "POST" and typed.get("do") == "save" and typed.get("seen") == seen
-
-
 def _list(name: str) -> RowList:
-    lists = {each.name: each for each in (TEAM, PLACES, DISTRIBUTED, VOTED, HOLDERS, funding_rounds())}
-    if name not in lists:
-        raise Http404("unknown list of a listing")
-    return lists[name]
+    for rows in (TEAM, PLACES, DISTRIBUTED, VOTED, HOLDERS, funding_rounds()):
+        if rows.name == name:
+            return rows
+    raise Http404("unknown list of a listing")
 
 
 def _pasted(rows: RowList, mine: OwnedCompany, text: str, typed: QueryDict) -> Pasted:
-    numbers = {key[7:]: value for key, value in typed.items() if key.startswith("column-") and key[7:].isdecimal()}
-    chosen = {int(number): str(value) for number, value in numbers.items() if len(number) < 4}
-    choices = {
-        int(key[7:]): str(value)
-        for key, value in typed.items()
-        if key.startswith("choice-") and key[7:].isdecimal() and len(key) < 16
-    }
-    table = read_table(text, rows, chosen)
+    table = read_table(text, rows, _numbered(typed, "column"))
     most = rows.kind.max or 0
     if len(table.rows) > most:
         table = table._replace(rows=table.rows[: most + 1])  # the operation says that it is too long
-    is_whole = "whole" in typed
-    return Pasted(rows, plain(rows.stored(mine.bundle)), table, is_whole=is_whole, choices=choices)
+    stored = plain(rows.stored(mine.bundle))
+    return Pasted(rows, stored, table, is_whole="whole" in typed, choices=_numbered(typed, "choice"))
+
+
+def _numbered(typed: QueryDict, name: str) -> dict[int, str]:
+    """Return the values of the fields ``name-0``, ``name-1`` and so on, by their numbers."""
+    values = {}
+    for key, value in typed.items():
+        match = re.fullmatch(rf"{name}-(\d{{1,8}})", key)
+        if match:
+            values[int(match[1])] = str(value)
+    return values
 
 
 def _apply(
@@ -390,7 +404,8 @@ def _apply(
         pasted.sentences.append(gettext("No column is recognized. Choose what each column is."))
     if not change or pasted.has_faults:
         return None
-    version = asked_version(request) if not is_dry else None
+    # A preview says what the table does to the present listing; only a save may not meet a change in the meantime.
+    version = None if is_dry else asked_version(request)
     try:
         return listings.update_company(actor, mine.slug, change, expected_version=version, dry_run=is_dry)
     except BadFields as refusal:
@@ -413,9 +428,9 @@ def read_table(text: str, rows: RowList, chosen: Mapping[int, str] | None = None
     if not lines:
         return Table([], [], [], 1)
     width = min(max(map(len, lines)), MAX_COLUMNS)
-    lines = [[*line[:width], *[""] * (width - len(line))] for line in lines]
+    lines = [_of_width(line, width) for line in lines]
     first = lines[0]
-    members = [_named(cell, rows.columns) for cell in first]
+    members = [_column_named(cell, rows.columns) for cell in first]
     recognized, filled = sum(map(bool, members)), sum(map(bool, first))
     # People add columns of their own, so half of the headings is enough to tell headings from a first row of values.
     if recognized and 2 * recognized >= filled:
@@ -431,14 +446,18 @@ def read_table(text: str, rows: RowList, chosen: Mapping[int, str] | None = None
     return Table(body, headings, _once(columns), first_line)
 
 
+def _of_width(cells: list[str], width: int) -> list[str]:
+    return cells[:width] + [""] * (width - len(cells))
+
+
 def _cells_of(text: str) -> list[list[str]]:
     """Return the cells of the lines that have any; a quoted cell may have line breaks."""
     first = next((line for line in text.splitlines() if line.strip()), "")
-    delimiter = next((each for each in DELIMITERS if each in first), "\t")
+    delimiter = next((sign for sign in DELIMITERS if sign in first), "\t")
     return [line for line in cells_of(text.strip("\r\n"), delimiter) if any(line)]
 
 
-def _named(heading: str, columns: Sequence[Column]) -> str:
+def _column_named(heading: str, columns: Sequence[Column]) -> str:
     """Return the column that a heading means; empty if none."""
     key = heading_key(heading)
     if not key:
@@ -446,17 +465,23 @@ def _named(heading: str, columns: Sequence[Column]) -> str:
     for column in columns:
         if key in {heading_key(column.name), heading_key(column.field.label)}:
             return column.name
-    return next((column.name for column in columns if key in _WORDS.get(column.name, "").split()), "")
+    for column in columns:
+        if key in _WORDS.get(column.name, "").split():
+            return column.name
+    return ""
 
 
 def _by_order(rows: RowList, body: Sequence[Sequence[str]], width: int) -> list[str]:
-    names = [column.name for column in rows.columns]
-    order = next((each for each in _ORDERS.get(rows.name, ()) if len(each) == width), tuple(names))
-    if rows.name == "capTable" and width == len(("name", "tokens")):
-        shares = plain_numbers([row[1] for row in body])
-        are_shares = all(_is_share(text) for text in shares)
-        order = ("name", "percentage" if are_shares else "tokens")
-    return [*order[:width], *[""] * (width - len(order))]
+    """Return the columns of a table without headings, by the usual order of as many columns."""
+    order = [column.name for column in rows.columns]
+    for usual in _ORDERS.get(rows.name, ()):
+        if len(usual) == width:
+            order = list(usual)
+    # Of two columns, the second may be shares or numbers of tokens: shares are at most 100.
+    if rows.name == "capTable" and width == len(("name", "percentage")):
+        numbers = plain_numbers([row[1] for row in body])
+        order = ["name", "percentage" if all(map(_is_share, numbers)) else "tokens"]
+    return _of_width(order, width)
 
 
 def _is_share(text: str) -> bool:
@@ -477,8 +502,8 @@ def _once(names: Sequence[str]) -> list[str]:
 def _seen(pasted: Pasted, text: str) -> str:
     """Return a digest of what decides what a table changes, so that only what was shown is saved."""
     choices = [f"{row.line}={row.choice}" for row in pasted.rows if row.choice]
-    said = "\0".join((text, str(pasted.is_whole), *pasted.table.columns, *choices))
-    return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=12).hexdigest()
+    deciding = "\0".join((text, str(pasted.is_whole), *pasted.table.columns, *choices))
+    return hashlib.blake2b(deciding.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
 def _saved(pasted: Pasted) -> str:
@@ -488,7 +513,8 @@ def _saved(pasted: Pasted) -> str:
         CHANGED: ngettext("%(count)d row changed", "%(count)d rows changed", counts[CHANGED]),
         "removed": ngettext("%(count)d row removed", "%(count)d rows removed", counts["removed"]),
     }
-    return f"{', '.join(text % {'count': counts[name]} for name, text in words.items() if counts[name])}."
+    effects = [text % {"count": counts[name]} for name, text in words.items() if counts[name]]
+    return f"{', '.join(effects)}."
 
 
 def _back(request: HttpRequest, mine: OwnedCompany, rows: RowList) -> str:
@@ -501,22 +527,24 @@ def _back(request: HttpRequest, mine: OwnedCompany, rows: RowList) -> str:
 # ---------------------------------------------------------------------- the preview
 
 
-def _shown(pasted: Pasted) -> JSONObject:
+def _preview(pasted: Pasted) -> JSONObject:
     columns = [column for column in pasted.list.columns if column.name in pasted.table.columns]
-    shown = [row for n, row in enumerate(pasted.rows) if n < SHOWN_ROWS or row.faults or row.choice]
+    shown = []
+    for place, row in enumerate(pasted.rows):
+        # Rows with a choice stay, or the choice would be lost with the next form that is sent.
+        if place < SHOWN_ROWS or row.faults or row.choice:
+            shown.append(_row(pasted, columns, row))
+    counts = pasted.counts()
     return {
         "pasted": pasted,
         "headings": [gettext(column.field.label) for column in columns],
-        "shown_rows": [_row(pasted, columns, row) for row in shown],
+        "shown_rows": shown,
         "hidden_count": len(pasted.rows) - len(shown),
         "counts": [
-            {"label": label, "count": pasted.counts()[name]}
-            for name, label in (
-                (ADDED, gettext("New")),
-                (CHANGED, gettext("Changed")),
-                (UNCHANGED, gettext("Unchanged")),
-                ("removed", gettext("Removed")),
-            )
+            {"label": gettext("New"), "count": counts[ADDED]},
+            {"label": gettext("Changed"), "count": counts[CHANGED]},
+            {"label": gettext("Unchanged"), "count": counts[UNCHANGED]},
+            {"label": gettext("Removed"), "count": counts["removed"]},
         ],
         "fault_count": sum(bool(row.faults) for row in pasted.rows),
         "can_save": not pasted.has_faults and bool(pasted.change()),
@@ -525,24 +553,31 @@ def _shown(pasted: Pasted) -> JSONObject:
 
 
 def _row(pasted: Pasted, columns: list[Column], row: PastedRow) -> JSONObject:
-    was = pasted.list.cells(pasted.stored[row.at]) if row.at is not None else {}
-    effects = {ADDED: gettext("New"), CHANGED: gettext("Changed"), UNCHANGED: gettext("Unchanged")}
+    effects = {
+        ADDED: (gettext("New"), "good"),
+        CHANGED: (gettext("Changed"), "wait"),
+        UNCHANGED: (gettext("Unchanged"), ""),
+    }
+    effect, tone = effects[row.effect]
+    if row.faults:
+        effect, tone = gettext("Error"), "bad"
+    stored_cells = pasted.list.cells(pasted.stored[row.at]) if row.at is not None else {}
     return {
         "line": row.line,
-        "effect": gettext("Error") if row.faults else effects[row.effect],
-        "tone": "bad" if row.faults else {ADDED: "good", CHANGED: "wait"}.get(row.effect, ""),
-        "cells": [_cell(column, row, was) for column in columns],
+        "effect": effect,
+        "tone": tone,
+        "cells": [_cell(column, row, stored_cells) for column in columns],
         "faults": row.faults,
         "choices": row.choices,
         "choice": row.choice,
     }
 
 
-def _cell(column: Column, row: PastedRow, was: dict[str, str]) -> JSONObject:
+def _cell(column: Column, row: PastedRow, stored_cells: Cells) -> JSONObject:
     text = row.cells.get(column.name, "")
-    before = was.get(column.name, "")
-    is_changed = row.at is not None and column.value(text) != column.value(before)
-    return {"label": gettext(column.field.label), "text": text, "was": before if is_changed else ""}
+    stored_text = stored_cells.get(column.name, "")
+    is_changed = row.at is not None and column.value(text) != column.value(stored_text)
+    return {"label": gettext(column.field.label), "text": text, "was": stored_text if is_changed else ""}
 
 
 def _mapped(rows: RowList, table: Table) -> list[JSONObject]:
@@ -551,10 +586,11 @@ def _mapped(rows: RowList, table: Table) -> list[JSONObject]:
     columns = []
     for at, name in enumerate(table.columns):
         heading = table.headings[at] if table.headings else ""
+        sample = next((row[at] for row in table.rows if row[at]), "")
         column = {
             "number": at,
             "heading": heading or gettext("Column %(n)d") % {"n": at + 1},
-            "sample": next((row[at] for row in table.rows if row[at]), "")[:40],
+            "sample": sample[:40],
             "name": name,
             "options": options,
         }
@@ -562,32 +598,25 @@ def _mapped(rows: RowList, table: Table) -> list[JSONObject]:
     return columns
 
 
-def _keys(rows: RowList) -> list[Callable[[Cells], str]]:
-    """Return by what a row names a stored one, the surest first."""
-    names = [column.name for column in rows.columns]
-    sets = _IDENTIFYING.get(rows.name, ((names[0],),))
-    return [_key_of(each) for each in sets]
-
-
-def _key_of(names: tuple[str, ...]) -> Callable[[Cells], str]:
-    def key(cells: Mapping[str, str]) -> str:
-        parts = [" ".join(str(cells.get(name, "")).split()).casefold() for name in names]
-        return "\0".join(parts) if parts[0] else ""
-
-    return key
+def _key(cells: Cells, names: Sequence[str]) -> str:
+    """Return the texts of *names* by which a row names a stored one; empty without the first of them."""
+    texts = [" ".join(cells.get(name, "").split()).casefold() for name in names]
+    return "\0".join(texts) if texts[0] else ""
 
 
 def cells_by_column(table: Table, columns: Sequence[Column]) -> list[dict[str, str]]:
     """Return the cells of every row by the name of their column, numbers as forms take them."""
     numeric = {column.name for column in columns if column.is_number}
-    found: list[dict[str, str]] = [{} for _ in table.rows]
+    rows: list[dict[str, str]] = [{} for _ in table.rows]
     for at, name in enumerate(table.columns):
         if not name:
             continue
         cells = [row[at] for row in table.rows]
-        for row, cell in zip(found, plain_numbers(cells) if name in numeric else cells, strict=True):
+        if name in numeric:
+            cells = plain_numbers(cells)
+        for row, cell in zip(rows, cells, strict=True):
             row[name] = cell
-    return found
+    return rows
 
 
 def plain_numbers(cells: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ A part is rendered from a bundle, which is the published one or that of a draft.
 import functools
 from collections.abc import Callable
 from typing import Any, Final, cast
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -63,8 +63,12 @@ def team_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpR
     """Show the people of a company with their titles, or its titles with their people."""
     positions = bundle.get("positions") or []
     is_by_role = request.GET.get("by") == "role"
-    rows = lists.roles_of(positions) if is_by_role else lists.team_of(positions)
-    page = lists.cut(rows, request.GET.get("page", ""), ROLES if is_by_role else PEOPLE)
+    number = request.GET.get("page", "")
+    page: Page[Any]
+    if is_by_role:
+        page = lists.cut(lists.roles_of(positions), number, ROLES)
+    else:
+        page = lists.cut(lists.team_of(positions), number, PEOPLE)
     return _respond(
         request,
         bundle,
@@ -84,22 +88,25 @@ def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
     """Show the proposals of a company, those that can be voted on first."""
     today = lists.today()
     q = _words_asked(request)
+    words = {"q": q} if q else {}
     rows = lists.by_relevance(_having(bundle.get("proposals") or [], "proposals", q), today)
-    statuses = lists.states_of(rows, today)
-    chosen = request.GET.get("status", "")
-    if chosen not in statuses:
-        chosen = ""
-    shown = rows
-    if chosen:
-        shown = [row for row in rows if lists.state_of(row, today) == chosen]
-    page = lists.cut(shown, request.GET.get("page", ""), PROPOSALS)
-    kept = {"q": q} if q else {}
-    every = lists.address_of(request.path, 1, kept)
-    choices = [{"label": gettext("All"), "count": len(rows), "address": every, "here": not chosen}]
-    for name, count in statuses.items():
+    counts = lists.states_of(rows, today)
+    state = request.GET.get("status", "")
+    if state not in counts:
+        state = ""
+
+    everything = lists.address_of(request.path, 1, words)
+    choices = [{"label": gettext("All"), "count": len(rows), "address": everything, "here": not state}]
+    for name, count in counts.items():
         if name:
-            place = f"{request.path}?{urlencode({**kept, 'status': name})}"
-            choices.append({"label": outcome(name), "count": count, "address": place, "here": name == chosen})
+            place = lists.address_of(request.path, 1, {**words, "status": name})
+            choices.append({"label": outcome(name), "count": count, "address": place, "here": name == state})
+
+    shown, kept = rows, words
+    if state:
+        shown = [row for row in rows if lists.state_of(row, today) == state]
+        kept = {**words, "status": state}
+    page = lists.cut(shown, request.GET.get("page", ""), PROPOSALS)
     return _respond(
         request,
         bundle,
@@ -107,7 +114,7 @@ def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
         "proposals",
         gettext("Proposals"),
         page,
-        {**kept, "status": chosen} if chosen else kept,
+        kept,
         q=q,
         prompt=gettext("Find a proposal by its title or number"),
         has_finder=bool(q) or len(rows) > PROPOSALS,
@@ -149,12 +156,12 @@ def _having(rows: list[JSONObject], part: str, q: str) -> list[JSONObject]:
     words = search_text.fold(q).split()
     if not words:
         return rows
-    found = []
+    matches = []
     for row in rows:
         text = search_text.fold(" ".join(str(row.get(name) or "") for name in _FOUND_BY[part]))
         if all(word in text for word in words):
-            found.append(row)
-    return found
+            matches.append(row)
+    return matches
 
 
 def funding_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpResponse:
@@ -173,16 +180,19 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 
 def changes_of(slug: str, most: int, kind: str = "company") -> list[JSONObject]:
     """Return the latest changes of a published listing or profile, each with the names of what changed."""
-    found: list[JSONObject] = []
+    changes: list[JSONObject] = []
+    before: JSONObject = {}
     for row in reader().changes_of(kind, slug, most):
+        labels = dict.fromkeys(changed_label_of(name, kind) for name in row.fields or ())
         change = {
             "what": CHANGES_IN_WORDS.get(row.change, row.change),
-            "fields": ", ".join(dict.fromkeys(changed_label_of(name, kind) for name in row.fields or ())),
+            "fields": ", ".join(labels),
             "day": day(row.at),
         }
-        if not found or any(found[-1][name] != value for name, value in change.items()):  # the same again says no more
-            found.append({**change, "at": row.at})
-    return found
+        if change != before:  # several edits of the same fields on a day would say the same
+            changes.append({**change, "at": row.at})
+        before = change
+    return changes
 
 
 def parts_of(bundle: JSONObject, home: str, here: str, *, has_network: bool | None = None) -> list[JSONObject]:
@@ -208,18 +218,22 @@ def parts_of(bundle: JSONObject, home: str, here: str, *, has_network: bool | No
             has_network = ties.is_any_connected(reader(), slugs_of(positions))
         pages.insert(2, ("assessments", gettext("Assessments"), len(company.get("assessments") or ())))
         pages += [("network", gettext("Network"), has_network), ("history", gettext("History"), True)]
-    shown = [{"label": gettext("Overview"), "address": home, "count": 0, "here": not here}]
+    tabs = [{"label": gettext("Overview"), "address": home, "count": 0, "here": not here}]
     for name, label, content in pages:
         if content or name == here:
             count = content if type(content) is int else 0
-            shown.append({"label": label, "address": f"{home}/{name}", "count": count, "here": name == here})
-    return shown
+            tabs.append({"label": label, "address": f"{home}/{name}", "count": count, "here": name == here})
+    return tabs
 
 
 def slugs_of(positions: list[JSONObject]) -> list[str]:
     """Return the people with a profile who have these positions, each once."""
-    people = (each.get("person") or {} for each in positions)
-    return list(dict.fromkeys(person["slug"] for person in people if person.get("slug")))
+    slugs: dict[str, None] = {}  # a set in the order of the listing
+    for position in positions:
+        slug = (position.get("person") or {}).get("slug")
+        if slug:
+            slugs[slug] = None
+    return list(slugs)
 
 
 def _respond(  # noqa: PLR0917 - what every such page has, in the order of the page
@@ -277,9 +291,9 @@ def as_csv(request: HttpRequest, slug: str, part: str) -> HttpResponse:
     text.write(columns)
     for row in entry_rows(entries, columns):
         text.write(row)
-    answer = HttpResponse(text.take(), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{quote(slug)}-{part}.csv"'
-    return answer
+    response = HttpResponse(text.take(), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{quote(slug)}-{part}.csv"'
+    return response
 
 
 def _public(part: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

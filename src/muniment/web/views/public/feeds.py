@@ -1,5 +1,6 @@
 """robots.txt, the sitemap, and the feeds of new listings and of single ones."""
 
+import math
 from urllib.parse import quote
 
 import msgspec
@@ -25,22 +26,22 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 @published(speaks=False)
 def robots(request: HttpRequest) -> HttpResponse:
     private = ("/manage", "/review", "/operate", "/accounts", "/oauth", "/updates")
-    combined = "/*?*&"  # filters can be combined without end
-    lines = ("User-agent: *", *(f"Disallow: {path}" for path in (*private, combined, "/data/query?")))
-    return HttpResponse(
-        "\n".join((*lines, "", f"Sitemap: {address(request)}/sitemap.xml", "")),
-        content_type="text/plain; charset=utf-8",
-    )
+    endless = ("/*?*&", "/data/query?")  # filters can be combined, and statements written, without end
+    lines = ["User-agent: *"]
+    for path in (*private, *endless):
+        lines.append(f"Disallow: {path}")
+    lines += ["", f"Sitemap: {address(request)}/sitemap.xml", ""]
+    return HttpResponse("\n".join(lines), content_type="text/plain; charset=utf-8")
 
 
 @published(speaks=False)
 def sitemap(request: HttpRequest) -> HttpResponse:
     base = address(request)
-    parts = "".join(
-        f"<sitemap><loc>{base}/sitemap-{room}-{number}.xml</loc></sitemap>\n"
-        for room, kind in _ROOMS.items()
-        for number in range(1, -(-reader().count(kind) // ADDRESSES_A_MAP) + 1)
-    )
+    parts = ""
+    for room, kind in _ROOMS.items():
+        maps = math.ceil(reader().count(kind) / ADDRESSES_A_MAP)
+        for number in range(1, maps + 1):
+            parts += f"<sitemap><loc>{base}/sitemap-{room}-{number}.xml</loc></sitemap>\n"
     body = f'{_XML}<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{parts}</sitemapindex>\n'
     return HttpResponse(body, content_type="application/xml; charset=utf-8")
 
@@ -105,9 +106,15 @@ def _changes_feed(request: HttpRequest, kind: str, slug: str, name: str) -> Http
     items = []
     for row in reader().changes_of(kind, slug, FEED_ENTRIES):
         labels = dict.fromkeys(changed_label_of(field, kind) for field in row.fields or ())
-        what = str(CHANGES_IN_WORDS.get(row.change, row.change))
-        text = f"{what}: {', '.join(labels)}" if labels else what
-        told = {"url": page, "title": f"{name}: {what}", "content_text": text}
-        items.append({"id": f"{page}#change-{row.sequence}", **told, "date_published": moment(row.at)})
+        change = str(CHANGES_IN_WORDS.get(row.change, row.change))
+        items.append(
+            {
+                "id": f"{page}#change-{row.sequence}",
+                "url": page,
+                "title": f"{name}: {change}",
+                "content_text": f"{change}: {', '.join(labels)}" if labels else change,
+                "date_published": moment(row.at),
+            }
+        )
     body = encoded_feed(name, f"{page}/feed.json", page, items)
     return HttpResponse(body, content_type=JSON_TYPE)

@@ -281,16 +281,17 @@ def find(search: Search, page_size: int = pagination.PAGE_SIZE) -> ListPage:
             return reader().people(query)
     if search.q or search.sort:
         return reader().page("framework", query)
-    found = reader().frameworks(query)
-    listed = msgspec.json.decode(found.body, type=_Frameworks)
+    # Without words and order, it is the list of the API, which has no pages.
+    document = reader().frameworks(query)
+    listed = msgspec.json.decode(document.body, type=_Frameworks)
     start = (search.page - 1) * page_size
     return ListPage(
-        [bytes(each) for each in listed.data[start : start + page_size]],
+        [bytes(item) for item in listed.data[start : start + page_size]],
         search.page,
         page_size,
         len(listed.data),
-        found.version,
-        found.modified_at,
+        document.version,
+        document.modified_at,
         closest=tuple(listed.closest),
         hint=listed.hint,
     )
@@ -304,20 +305,18 @@ def facets(search: Search) -> Mapping[str, CountedFacet]:
 
 def _next_of(*, is_blank: bool) -> JSONObject:
     """Return where an empty list leads: to the companies if there are any, else to the form that lists one."""
-    has_companies = not is_blank or reader().count("company") > 0
-    return {
-        "has_companies": has_companies,
-        "next_address": "/companies" if has_companies else "/manage/companies/new",
-    }
+    if is_blank and not reader().count("company"):
+        return {"has_companies": False, "next_address": "/manage/companies/new"}
+    return {"has_companies": True, "next_address": "/companies"}
 
 
 def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
     search = Search.read(registry_list(name), request.GET)
     if not search.is_canonical(request.GET):
         return HttpResponseRedirect(search.address(page=search.page))
-    found = find(search)
-    is_blank = not (found.total or found.closest or search.chosen or search.q)
-    filters = "" if is_blank else _filters(search, found.total)
+    page = find(search)
+    is_blank = not (page.total or page.closest or search.chosen or search.q)
+    filters = "" if is_blank else _filters(search, page.total)
     context: JSONObject = {
         "is_blank": is_blank,
         **_next_of(is_blank=is_blank),
@@ -327,25 +326,28 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "canonical": f"{address(request)}{search.address(page=search.page)}",
         "filters": mark_safe(filters),  # noqa: S308 - a rendered template
         "has_filters": "<details" in filters,
-        "items": _ROWS[name](found.items),
-        "total": found.total,
-        "total_shown": f"{number(found.total)}+" if found.is_cut else number(found.total),
+        "items": _ROWS[name](page.items),
+        "total": page.total,
+        "total_shown": f"{number(page.total)}+" if page.is_cut else number(page.total),
         "chips": chips_of(search),
         "value_chips": value_chips(search, search.q) if search.q else (),
-        "named": None if found.total else named_values(search),
+        "named": None,
         "orders": orders_of(search),
-        "closest": _by_reason(search, found.closest),
-        "hint": guidance(found.hint, {each.name: each.label for each in search.of.parameters}),
-        "reliefs": [] if found.total else reliefs_of(search, lambda less: find(less, 1).total),
-        "pager": pagination.pager_of(found, lambda number: search.address(page=number) if number else ""),
+        "closest": _by_reason(search, page.closest),
+        "hint": guidance(page.hint, {parameter.name: parameter.label for parameter in search.of.parameters}),
+        "reliefs": [],
+        "pager": pagination.pager_of(page, lambda number: search.address(page=number) if number else ""),
         "feed_address": feed_address(search),
         "json_feed_address": json_feed_address(search),
         "json_address": json_address(search),
-        "csv_address": csv_address(search) if found.total else "",
-        "csv_most": number(MAX_ROWS) if found.total > MAX_ROWS else "",
+        "csv_address": csv_address(search) if page.total else "",
+        "csv_most": number(MAX_ROWS) if page.total > MAX_ROWS else "",
         "save_address": save_address(search),
         "updates": updates.offered_for_search(search),
     }
+    if not page.total:
+        context["named"] = named_values(search)
+        context["reliefs"] = reliefs_of(search, lambda less: find(less, 1).total)
     return TemplateResponse(request, f"registry/{name}.html", context)
 
 
@@ -355,7 +357,8 @@ def as_csv(request: HttpRequest, name: ListName) -> HttpResponse:
 
 
 def _documents_of_people(slugs: Sequence[str]) -> Mapping[str, bytes]:
-    return {key: each.body for (_, key), each in reader().documents([("person", slug) for slug in slugs]).items()}
+    documents = reader().documents([("person", slug) for slug in slugs])
+    return {slug: document.body for (_, slug), document in documents.items()}
 
 
 def _filters(search: Search, total: int) -> str:
@@ -375,10 +378,11 @@ def _filters(search: Search, total: int) -> str:
 
 def _by_reason(search: Search, closest: Sequence[Closest]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return names and addresses of similar documents, under each reason."""
-    near: dict[str, list[tuple[str, str]]] = {}
-    for each in closest:
-        near.setdefault(guidance(each.why), []).append((each.name, f"{search.of.path}/{quote(each.id)}"))
-    return list(near.items())
+    links_by_reason: dict[str, list[tuple[str, str]]] = {}
+    for document in closest:
+        links = links_by_reason.setdefault(guidance(document.why), [])
+        links.append((document.name, f"{search.of.path}/{quote(document.id)}"))
+    return list(links_by_reason.items())
 
 
 def _feed(request: HttpRequest, name: ListName) -> HttpResponse:
@@ -396,71 +400,79 @@ def _json_feed(request: HttpRequest, name: ListName) -> HttpResponse:
 def _feed_of(request: HttpRequest, search: Search, here: str) -> Feed:
     """Return the latest matches of a search as the feed at the address *here*."""
     latest = replace(search, sort="updated") if "updated" in search.of.orders else search
-    items = [msgspec.json.decode(each) for each in find(latest, FEED_ENTRIES).items]
+    items = [msgspec.json.decode(item) for item in find(latest, FEED_ENTRIES).items]
     title = title_of(search) if not search.is_everything else str(search.of.label)
     return Feed(address(request), title, here, search.address(), items, search.of.path)
 
 
 def panel(search: Search, facets: Mapping[str, CountedFacet]) -> Panel:
     """Return the filters of a search."""
-    parameters = search.of.parameters
-    typed = [_typed(search, each) for each in parameters if each.control]
-    shown = {each.name for each in typed if each.value}
-    hidden = [pair for pair in search.pairs() if pair[0] not in {"q", *shown}]
-    made = (_facet(search, each, facets.get(each.name, NO_VALUES)) for each in parameters)
-    return Panel([each for each in made if each], typed, hidden, sum(map(len, search.chosen.values())))
+    typed, linked = [], []
+    for parameter in search.of.parameters:
+        if parameter.control:
+            typed.append(_typed(search, parameter))
+        else:
+            facet = _facet(search, parameter, facets.get(parameter.name, NO_VALUES))
+            if facet is not None:
+                linked.append(facet)
+    # The form has inputs for these, so that hidden ones would send them twice.
+    inputs = {"q", *(field.name for field in typed if field.value)}
+    hidden = [(name, value) for name, value in search.pairs() if name not in inputs]
+    return Panel(linked, typed, hidden, sum(map(len, search.chosen.values())))
 
 
 def _typed(search: Search, parameter: ListFilter) -> Typed:
-    held = search.chosen.get(parameter.name, ())
-    value = held[0] if held and not parameter.is_repeated else ""
+    values = search.chosen.get(parameter.name, ())
+    value = values[0] if values and not parameter.is_repeated else ""
     return Typed(parameter.name, str(parameter.label), parameter.control, parameter.hint, value)
 
 
 def _facet(search: Search, parameter: ListFilter, counted: CountedFacet) -> Facet | None:
-    if parameter.control:
-        return None
+    """Return a filter that is chosen by links; None where its values would not help to choose."""
     chosen = search.chosen.get(parameter.name, ())
-    if len(counted.values) < 2 and not chosen:  # one value chooses nothing
-        return None
-    most = max((total for _, total, _ in counted.values), default=0)
-    if most == 1 and len(counted.values) >= VALUES_SHOWN and not chosen:  # each value is of one: search finds it
-        return None
+    if not chosen:
+        if len(counted.values) < 2:  # a single value leaves the list as it is
+            return None
+        if len(counted.values) >= VALUES_SHOWN and max(total for _, total, _ in counted.values) == 1:
+            # Each value is that of one item, which a search finds sooner than a reader of this filter.
+            return None
     options = list(_options(search, parameter, counted, chosen))
     first, rest = options[:VALUES_SHOWN], options[VALUES_SHOWN:]
-    folded = [each for each in rest if not each.is_chosen]
+    folded = [option for option in rest if not option.is_chosen]
     if len(folded) < MIN_VALUES_FOLDED:
         first, folded = options, []
     else:
-        first += [each for each in rest if each.is_chosen]
+        first += [option for option in rest if option.is_chosen]
     return Facet(parameter.name, str(parameter.label), first, folded, counted.more > 0)
 
 
 def _options(search: Search, parameter: ListFilter, counted: CountedFacet, chosen: Sequence[str]) -> Iterator[Option]:
-    """Yield the values that are counted, then those that are chosen and that nothing has."""
-    left = list(chosen)
+    """Yield the values that are counted, then those that are chosen and that no item has."""
+    uncounted = list(chosen)
     address = _addresses(search, parameter)
-    # What is or has something comes before what is not or lacks it, whichever are more.
-    values = counted.values if parameter.is_repeated else sorted(counted.values, key=lambda each: each.value != "true")
+    values = list(counted.values)
+    if not parameter.is_repeated:
+        # What is or has something comes before what is not or lacks it, whichever are more.
+        values.sort(key=lambda counted_value: counted_value.value != "true")
     for value, total, is_selected in values:
-        held = _held(parameter, value, chosen) if is_selected else []
-        left = [each for each in left if each not in held]
-        after = []
+        selected = _selected(parameter, value, chosen) if is_selected else []
+        uncounted = [other for other in uncounted if other not in selected]
+        after_click = []
         if parameter.is_repeated:
-            after = [each for each in chosen if each not in held]
-        if not held:
-            after.append(value)
-        yield Option(_id(parameter, value), parameter.label_of(value), total, address(after), bool(held))
-    for value in left:
-        kept = [each for each in chosen if each != value]
-        yield Option(_id(parameter, value), parameter.label_of(value), 0, address(kept), is_chosen=True)
+            after_click = [other for other in chosen if other not in selected]
+        if not selected:
+            after_click.append(value)
+        yield Option(_id(parameter, value), parameter.label_of(value), total, address(after_click), bool(selected))
+    for value in uncounted:
+        others = [other for other in chosen if other != value]
+        yield Option(_id(parameter, value), parameter.label_of(value), 0, address(others), is_chosen=True)
 
 
-def _held(parameter: ListFilter, value: str, chosen: Sequence[str]) -> list[str]:
+def _selected(parameter: ListFilter, value: str, chosen: Sequence[str]) -> list[str]:
     """Return the chosen values that an option stands for: its own, in whichever number the word was written."""
     if not parameter.is_repeated:
         return list(chosen)
-    return [each for each in chosen if singular(each) == singular(value)]
+    return [other for other in chosen if singular(other) == singular(value)]
 
 
 def _id(parameter: ListFilter, value: str) -> str:
@@ -468,11 +480,15 @@ def _id(parameter: ListFilter, value: str) -> str:
 
 
 def _addresses(search: Search, parameter: ListFilter) -> Callable[[Sequence[str]], str]:
-    """Return what gives the canonical address of the search with other values of a filter; only these are encoded."""
+    """
+    Return a function that gives the canonical address of the search with other values of a filter.
+
+    A list has a hundred such links, which differ in these values alone: the rest of the query is encoded once.
+    """
     head, tail = _around(search, parameter.name)
 
     def address(values: Sequence[str]) -> str:
-        pairs = _query([(parameter.name, each) for each in sorted(values)])
+        pairs = _query([(parameter.name, value) for value in sorted(values)])
         query = "&".join(filter(None, (head, pairs, tail)))
         return f"{search.of.path}?{query}" if query else search.of.path
 
@@ -481,11 +497,14 @@ def _addresses(search: Search, parameter: ListFilter) -> Callable[[Sequence[str]
 
 def _around(search: Search, name: str) -> tuple[str, str]:
     """Return the query in the canonical order, before the values of a filter and behind them."""
-    names = [each.name for each in search.of.parameters]
-    place = names.index(name)
-    before = {"q", *names[:place]}
-    head = [pair for pair in search.pairs() if pair[0] in before]
-    tail = [pair for pair in search.pairs() if pair[0] not in before and pair[0] != name]
+    names = [parameter.name for parameter in search.of.parameters]
+    before = {"q", *names[: names.index(name)]}
+    head, tail = [], []
+    for pair in search.pairs():
+        if pair[0] in before:
+            head.append(pair)
+        elif pair[0] != name:
+            tail.append(pair)
     return _query(head), _query(tail)
 
 
@@ -494,7 +513,7 @@ def _query(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def _html(options: Sequence[Option]) -> SafeString:
-    return mark_safe("".join(each.html() for each in options))  # noqa: S308 - every part is escaped above
+    return mark_safe("".join(option.html() for option in options))  # noqa: S308 - every part is escaped above
 
 
 def company_rows(items: Sequence[bytes]) -> SafeString:
@@ -509,54 +528,66 @@ def person_rows(items: Sequence[bytes], documents: Callable[[Sequence[str]], Map
     Args:
         documents: returns the documents of people by their slugs.
     """
-    people = list(map(_people.decode, items))
-    bodies = documents([each.slug for each in people])
-    return _rows(_person_row(each, _positions(bodies.get(each.slug))) for each in people)
+    people = [_people.decode(item) for item in items]
+    bodies = documents([person.slug for person in people])
+    return _rows(_person_row(person, _positions(bodies.get(person.slug))) for person in people)
 
 
 def framework_rows(items: Sequence[bytes]) -> SafeString:
     return _rows(map(_framework_row, map(_frameworks.decode, items)))
 
 
-def _company_row(found: _CompanyItem) -> str:
-    team = "" if found.team_size is None else number(found.team_size)
-    people = ngettext("%(count)s person", "%(count)s people", found.team_size or 0) % {"count": team} if team else ""
-    kind, industry = label(found.type), label(found.industry)
-    amount = writing.amount(found.treasury)
-    note = treasury_label(found.treasury_note) if found.treasury_note else ""
-    treasury = gettext("%(amount)s treasury") % {"amount": amount} if amount else ""
-    if amount and note:
-        treasury = f"{note}: {amount}"
-    named_amount = f'{escape(amount)}<br><span class="quiet tiny">{escape(note)}</span>' if note else escape(amount)
-    facts = " · ".join(f"<bdi>{escape(each)}</bdi>" for each in (kind, industry, treasury, people) if each)
-    states = [*(["raising"] if found.raising else []), *([found.status] if found.status not in {"", "active"} else [])]
-    pills = "".join(f" {pill_html(each)}" for each in states)
-    symbol = f' <span class="mono quiet tiny">{escape(found.symbol)}</span>' if found.symbol else ""
+def _company_row(company: _CompanyItem) -> str:
+    kind, industry = label(company.type), label(company.industry)
+    team = people = ""
+    if company.team_size is not None:
+        team = number(company.team_size)
+        people = ngettext("%(count)s person", "%(count)s people", company.team_size) % {"count": team}
+    amount = writing.amount(company.treasury)
+    amount_html, treasury = escape(amount), ""
+    note = treasury_label(company.treasury_note) if company.treasury_note else ""
+    if note:
+        amount_html += f'<br><span class="quiet tiny">{escape(note)}</span>'
+        treasury = f"{note}: {amount}" if amount else ""
+    elif amount:
+        treasury = gettext("%(amount)s treasury") % {"amount": amount}
+    facts = []
+    for text in (kind, industry, treasury, people):
+        if text:
+            facts.append(f"<bdi>{escape(text)}</bdi>")
+    beside_name = ""
+    if company.symbol:
+        beside_name += f' <span class="mono quiet tiny">{escape(company.symbol)}</span>'
+    if company.raising:
+        beside_name += f" {pill_html('raising')}"
+    if company.status not in {"", "active"}:
+        beside_name += f" {pill_html(company.status)}"
     listing = _listing(
-        f"/companies/{quote(found.id)}",
-        found.name,
-        mark_html(found.name, found.logo, key=found.id),
-        f"{symbol}{pills}",
-        _summary(found.description),
-        facts,
+        f"/companies/{quote(company.id)}",
+        company.name,
+        mark_html(company.name, company.logo, key=company.id),
+        beside_name,
+        _summary(company.description),
+        " · ".join(facts),
     )
     return (
         f"<td>{listing}</td>\n"
         f'<td class="if-room quiet" dir="auto">{escape(kind)}</td>\n'
         f'<td class="if-room quiet" dir="auto">{escape(industry)}</td>\n'
         f'<td class="number if-room">{team}</td>\n'
-        f'<td class="number if-room">{named_amount}</td>\n'
-        f'<td class="if-room quiet listed">{escape(month_or_text(found.created_at))}</td>'
+        f'<td class="number if-room">{amount_html}</td>\n'
+        f'<td class="if-room quiet listed">{escape(month_or_text(company.created_at))}</td>'
     )
 
 
-def _person_row(found: _PersonItem, positions: str) -> str:
-    mark = mark_html(found.name, found.picture, is_round=True, key=found.slug)
-    companies = ngettext("%(count)s company", "%(count)s companies", found.company_count)
-    held = companies % {"count": number(found.company_count)} if found.company_count > POSITIONS_SHOWN else ""
-    facts = "<br>".join(filter(None, (positions, held)))
-    listing = _listing(f"/people/{quote(found.slug)}", found.name, mark, "", _summary(found.bio), facts)
-    count = number(found.company_count)
+def _person_row(person: _PersonItem, positions: str) -> str:
+    mark = mark_html(person.name, person.picture, is_round=True, key=person.slug)
+    count = number(person.company_count)
+    facts = positions
+    if person.company_count > POSITIONS_SHOWN:
+        companies = ngettext("%(count)s company", "%(count)s companies", person.company_count) % {"count": count}
+        facts = f"{positions}<br>{companies}" if positions else companies
+    listing = _listing(f"/people/{quote(person.slug)}", person.name, mark, "", _summary(person.bio), facts)
     return f'<td>{listing}</td><td class="if-room quiet">{positions}</td><td class="number if-room">{count}</td>'
 
 
@@ -564,33 +595,39 @@ def _positions(body: bytes | None) -> str:
     """Return the first position of a person in each of the first organizations."""
     if body is None:
         return ""
-    held: dict[str, str] = {}
-    for each in _person_documents.decode(body).data.positions:
-        if each.company:
-            held.setdefault(each.company.name, each.title or "")
-    shown = []
-    for name, title in islice(held.items(), POSITIONS_SHOWN):
-        organization = f"<bdi>{escape(name)}</bdi>"
-        shown.append(f"<bdi>{escape(title)}</bdi>, {organization}" if title else organization)
-    more = len(held) - POSITIONS_SHOWN
+    title_in: dict[str, str] = {}
+    for position in _person_documents.decode(body).data.positions:
+        if position.company:
+            title_in.setdefault(position.company.name, position.title or "")
+    lines = []
+    for organization, title in islice(title_in.items(), POSITIONS_SHOWN):
+        line = f"<bdi>{escape(organization)}</bdi>"
+        if title:
+            line = f"<bdi>{escape(title)}</bdi>, {line}"
+        lines.append(line)
+    more = len(title_in) - POSITIONS_SHOWN
     if more > 0:
-        shown.append(gettext("and %(more)s more") % {"more": number(more)})
-    return "<br>".join(shown)
+        lines.append(gettext("and %(more)s more") % {"more": number(more)})
+    return "<br>".join(lines)
 
 
-def _framework_row(found: _FrameworkItem) -> str:
+def _framework_row(framework: _FrameworkItem) -> str:
     kinds = {"score": gettext("Score"), "program": gettext("Program")}
-    kind = escape(kinds.get(found.kind, found.kind))
-    operator = escape(found.company.name) if found.company else ""
+    kind = escape(kinds.get(framework.kind, framework.kind))
+    operator, colour_key = "", framework.framework_id
+    if framework.company:
+        operator = escape(framework.company.name)
+        # All frameworks of an organization have its colour.
+        colour_key = framework.company.id or colour_key
     pill = ""
-    if found.kind == "program" or not found.is_open:  # a score is open unless something is missing
-        pill = f" {pill_html('open' if found.is_open else 'not open')}"
+    if framework.kind == "program" or not framework.is_open:  # a score is open unless something is missing
+        pill = f" {pill_html('open' if framework.is_open else 'not open')}"
     listing = _listing(
-        f"/frameworks/{quote(found.framework_id)}",
-        found.framework_name,
-        mark_html(found.framework_name, key=(found.company and found.company.id) or found.framework_id),
+        f"/frameworks/{quote(framework.framework_id)}",
+        framework.framework_name,
+        mark_html(framework.framework_name, key=colour_key),
         pill,
-        _summary(found.description) or gettext("No description yet."),
+        _summary(framework.description) or gettext("No description yet."),
         f"{kind} · <bdi>{operator}</bdi>" if operator else kind,
     )
     return (
@@ -610,7 +647,7 @@ def _listing(  # noqa: PLR0917 - the parts of a listing, in their order
 
 
 def _rows(rows: Iterable[str]) -> SafeString:
-    return mark_safe("\n".join(f"<tr>{each}</tr>" for each in rows))  # noqa: S308 - every part is escaped
+    return mark_safe("\n".join(f"<tr>{row}</tr>" for row in rows))  # noqa: S308 - every part is escaped
 
 
 def _summary(text: str | None) -> str:

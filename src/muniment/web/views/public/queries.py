@@ -10,7 +10,6 @@ from django.utils.translation import gettext
 
 from muniment.kernel.http.representations import digest
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import Problem
 from muniment.kernel.wire import parse_timestamp
 from muniment.languages.translated import translated
 from muniment.registry_toml.document import Query
@@ -21,6 +20,7 @@ from muniment.store.tables.outcome import OF_PAGE, QUERY, SAVED, STATE, Outcome
 from muniment.store.tables.statements import parameters_in
 from muniment.web.cards.views import FRAMED
 from muniment.web.context import address
+from muniment.web.lists.search import joined
 from muniment.web.presenters import results
 from muniment.web.presenters.atom import Feed, atom
 from muniment.web.requests.page_cache import once_if, published, reader
@@ -108,15 +108,15 @@ def feed(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the rows of a saved query as a feed: a new row is a new entry."""
     found, asked = _saved(request, slug)
     outcome = _outcome_of(request)
-    if outcome is not None and outcome.problem is not None:
-        raise outcome.problem
-    answered = outcome.answered if outcome is not None else None
-    items = _entries(answered, reader().updated_at) if answered is not None else []
-    ending = _ending(asked)
-    made = Feed(
-        address(request), found.title, f"{SAVED}{slug}.atom{ending}", f"{SAVED}{slug}{ending}", items, f"{SAVED}{slug}"
-    )
-    response = HttpResponse(atom(made), content_type="application/atom+xml; charset=utf-8")
+    items: list[JSONObject] = []
+    if outcome is not None:
+        if outcome.problem is not None:
+            raise outcome.problem
+        if outcome.answered is not None:
+            items = _entries(outcome.answered, reader().updated_at)
+    page, ending = f"{SAVED}{slug}", _ending(asked)
+    rows = Feed(address(request), found.title, f"{page}.atom{ending}", f"{page}{ending}", items, page)
+    response = HttpResponse(atom(rows), content_type="application/atom+xml; charset=utf-8")
     return once_if(is_lacking=True, response=response)
 
 
@@ -142,7 +142,7 @@ def _asked(request: HttpRequest, sql: str) -> Asked:
 
 
 def _ending(asked: Asked) -> str:
-    return f"?{urlencode(asked.pairs)}" if asked.pairs else ""
+    return joined("", asked.pairs)
 
 
 def _outcome_of(request: HttpRequest) -> Outcome | None:
@@ -153,32 +153,29 @@ def _outcome_of(request: HttpRequest) -> Outcome | None:
 def _answer_of(request: HttpRequest, asked: Asked, title: str, where: Where, chart: str = "") -> dict[str, Any]:
     """Return what a page shows of the answer to its statement, or of why there is none."""
     path, pairs = where
-    outcome = _outcome_of(request)
-    answered = outcome.answered if outcome is not None else None
-    problem = outcome.problem if outcome is not None else None
     statement = urlencode([("sql", asked.sql), *asked.pairs])
     context: dict[str, Any] = {
         "missing": [name for name, value in asked.parameters if value is None],
-        "problem_text": _problem_text(problem),
+        "problem_text": None,
         "result": None,
         "csv_address": f"/api/v1/query?format=csv&{statement}",
         "json_address": f"/api/v1/query?{statement}",
-        "share_address": f"{address(request)}{path}?{urlencode(pairs)}" if pairs else f"{address(request)}{path}",
+        "share_address": joined(f"{address(request)}{path}", pairs),
     }
-    if answered is not None and outcome is not None:
+    outcome = _outcome_of(request)
+    if outcome is None:
+        return context
+    if outcome.problem is not None:
+        # What SQLite says of a statement is English, as the statement is.
+        context["problem_text"] = translated(outcome.problem.message), translated(outcome.problem.hint)
+    if outcome.answered is not None:
+        answered = outcome.answered
         values = {name: request.GET.get(name, "") for name in ("_sort", "_page", "_chart")}
         chosen = results.chosen(values, len(answered.columns))
         context["result"] = results.result(title, answered, chosen, where, chart)
         context["milliseconds"] = 0 if outcome.is_kept else max(1, round(1_000 * answered.cpu_s))
         context["edition"] = answered.edition
     return context
-
-
-def _problem_text(problem: Problem | None) -> tuple[str, str] | None:
-    if problem is None:
-        return None
-    # What SQLite says of a statement is English, as the statement is.
-    return translated(problem.message), translated(problem.hint)
 
 
 def _frame_code(source: str, title: str) -> str:
@@ -193,16 +190,21 @@ def _entries(answered: Answered, updated_at: str) -> list[JSONObject]:
     """Return rows as entries: named by their first texts, known by all that they say, at the time that they name."""
     entries: list[JSONObject] = []
     for row in answered.rows[:FEED_ENTRIES]:
-        named = [(column, value) for column, value in zip(answered.columns, row, strict=True) if value is not None]
-        texts = [f"{value}" for _, value in named]
-        said = ", ".join(f"{column}: {value}" for column, value in named)
-        times = [str(value) for column, value in named if column in _TIMES and _is_time(value)]
+        texts, cells = [], []
+        time = ""
+        for column, value in zip(answered.columns, row, strict=True):
+            if value is None:
+                continue
+            texts.append(str(value))
+            cells.append(f"{column}: {value}")
+            if not time and column in _TIMES and _is_time(value):
+                time = str(value)
         entries.append(
             {
                 "id": digest(repr(row).encode()),
                 "name": " · ".join(texts[:2])[:200],
-                "description": said,
-                "updatedAt": times[0] if times else updated_at,
+                "description": ", ".join(cells),
+                "updatedAt": time or updated_at,
             }
         )
     return entries

@@ -73,12 +73,13 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     """Show one company: facts, and of its text and its long lists the beginning with a link to the whole."""
     bundle = bundle_of(slug)
     context = company_context(request, bundle)
-    found = plugged_sections("company", bundle)
-    context["plugged"] = found.sections
+    plugged = plugged_sections("company", bundle)
+    context["plugged"] = plugged.sections
     # They are on this page alone, so only this page has their tabs.
-    for each in found.sections:
-        context["parts"].append({"label": each["title"], "address": f"#{each['anchor']}", "count": 0, "here": False})
-    return once_if(not found.is_complete, TemplateResponse(request, "registry/company.html", context))
+    for section in plugged.sections:
+        tab = {"label": section["title"], "address": f"#{section['anchor']}", "count": 0, "here": False}
+        context["parts"].append(tab)
+    return once_if(not plugged.is_complete, TemplateResponse(request, "registry/company.html", context))
 
 
 def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") -> JSONObject:
@@ -167,17 +168,23 @@ def _figures(bundle: JSONObject, home: str, team_size: int) -> JSONObject:
 
 def _website(facts: JSONObject, links: list[JSONObject]) -> JSONObject | None:
     website = safe_link(facts.get("website"))
-    return next((link for link in links if link["address"] == website), None)
+    for link in links:
+        if link["address"] == website:
+            return link
+    return None
 
 
 def _text(facts: JSONObject, *, has_lists: bool) -> JSONObject:
     """Return the summary of a company, and the beginning of its text."""
     description = facts.get("description") or ""
+    text = facts.get("body") or ""
     # The page cuts a longer description, so the text keeps a paragraph that says it whole.
-    whole_lead = description if len(description) <= LEAD_CHARACTERS else ""
-    text = lists.text_beyond(facts.get("body") or "", whole_lead)
-    is_list = text.count("\n- ") > ITEMS_OF_TEXT
-    parts = lists.parts_of(text, BODY_CHARACTERS_BEFORE_LISTS if has_lists or is_list else BODY_CHARACTERS)
+    if len(description) <= LEAD_CHARACTERS:
+        text = lists.text_beyond(text, description)
+    most = BODY_CHARACTERS
+    if has_lists or text.count("\n- ") > ITEMS_OF_TEXT:
+        most = BODY_CHARACTERS_BEFORE_LISTS
+    parts = lists.parts_of(text, most)
     return {
         "lead": lists.lead_of(description, text),
         "body": parts[0],
@@ -193,7 +200,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
     home = f"/people/{quote(facts['slug'])}"
     positions = facts.get("positions") or []
     organizations = lists.organizations_of(positions)
-    found = plugged_sections("person", facts)
+    plugged = plugged_sections("person", facts)
     context = {
         "room": "people",
         "has_claims": True,
@@ -201,7 +208,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "home": home,
         "crumbs": [(gettext("People"), "/people"), (facts["name"], "")],
         "person": {"picture": None, **facts},
-        "plugged": found.sections,
+        "plugged": plugged.sections,
         "role": _role(positions),
         "tiles": _person_tiles(len(organizations), len(positions), home),
         "organizations": organizations[:ORGANIZATIONS_SHOWN],
@@ -210,13 +217,14 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "question": gettext("What does the registry at %(address)s say about %(name)s, %(home)s?")
         % {"address": f"{address(request)}/api/mcp", "name": facts["name"], "home": f"{address(request)}{home}"},
         "positions_total": len(positions),
-        "has_more_positions": len(organizations) > ORGANIZATIONS_SHOWN or any(each.more for each in organizations),
+        "has_more_positions": len(organizations) > ORGANIZATIONS_SHOWN
+        or any(organization.more for organization in organizations),
         "further": further_fields(facts, settings.SCHEMA.person),
         "json_ld": json_for_script(profile_of_person(facts, address(request))),
         "summary": markdown.plain(facts.get("bio") or "", 200),
         "canonical": f"{address(request)}{home}",
     }
-    return once_if(not found.is_complete, TemplateResponse(request, "registry/person.html", context))
+    return once_if(not plugged.is_complete, TemplateResponse(request, "registry/person.html", context))
 
 
 def _role(positions: list[JSONObject]) -> str:
@@ -224,7 +232,8 @@ def _role(positions: list[JSONObject]) -> str:
     if not positions:
         return ""
     first, more = positions[0], len(positions) - 1
-    role = ", ".join(filter(None, (first.get("title"), (first.get("company") or {}).get("name"))))
+    organization = (first.get("company") or {}).get("name")
+    role = ", ".join(filter(None, (first.get("title"), organization)))
     if not more:
         return role
     words = ngettext("%(role)s · %(more)s more position", "%(role)s · %(more)s more positions", more)
@@ -235,18 +244,28 @@ def _person_tiles(organizations: int, positions: int, home: str) -> list[JSONObj
     """Return the numbers of a person; a single position, or one in each organization, is on the page itself."""
     if positions <= 1 or positions == organizations <= ORGANIZATIONS_SHOWN:
         return []
-    tiles = [
-        (ngettext("Organization", "Organizations", organizations), organizations, ""),
-        (ngettext("Position", "Positions", positions), positions, f"{home}/positions"),
+    return [
+        {
+            "label": ngettext("Organization", "Organizations", organizations),
+            "value": number(organizations),
+            "address": "",
+        },
+        {
+            "label": ngettext("Position", "Positions", positions),
+            "value": number(positions),
+            "address": f"{home}/positions",
+        },
     ]
-    return [{"label": label, "value": number(value), "address": to} for label, value, to in tiles if value]
 
 
 def _comparison(organizations: list[lists.Organization]) -> str:
     """Return the address of a comparison of a person's organizations, if there are as many as it takes."""
-    slugs = [each.company["slug"] for each in organizations if each.company.get("slug")]
-    pairs = [("c", slug) for slug in slugs]
-    return joined("/compare", pairs) if 2 <= len(slugs) <= MOST_COMPARED else ""
+    pairs = []
+    for organization in organizations:
+        slug = organization.company.get("slug")
+        if slug:
+            pairs.append(("c", slug))
+    return joined("/compare", pairs) if 2 <= len(pairs) <= MOST_COMPARED else ""
 
 
 @published("page")
@@ -264,23 +283,21 @@ def positions(request: HttpRequest, slug: str) -> HttpResponse:
         "total": page.total,
         "pager": lists.pager(request.path, page),
         "crumbs": [(gettext("People"), "/people"), (facts["name"], home), (gettext("Positions"), "")],
-        "canonical": f"{address(request)}{request.path}" + (f"?page={page.page}" if page.page > 1 else ""),
+        "canonical": address(request) + lists.address_of(request.path, page.page),
     }
     return TemplateResponse(request, "registry/positions.html", context)
 
 
 def _related(slug: str, positions: list[JSONObject]) -> list[JSONObject]:
     """Return the organizations that share people with a company, those with the most first."""
-    others = ties.others_of(reader(), ties.connected(reader(), slugs_of(positions)), slug)
-    return [
-        {
-            "slug": each.organization.slug,
-            "name": each.organization.name,
-            "logo": each.organization.logo,
-            "shared": each.people,
-        }
-        for each in ties.shared(others)[:RELATED_SHOWN]
-    ]
+    connected = ties.connected(reader(), slugs_of(positions))
+    related = []
+    for tie in ties.shared(ties.others_of(reader(), connected, slug))[:RELATED_SHOWN]:
+        organization = tie.organization
+        related.append(
+            {"slug": organization.slug, "name": organization.name, "logo": organization.logo, "shared": tie.people}
+        )
+    return related
 
 
 def json_for_script(value: object) -> str:
@@ -291,17 +308,19 @@ def json_for_script(value: object) -> str:
 
 def _without_note(facts: JSONObject) -> JSONObject:
     """Return the members of a company without the note of its treasury where the figure says it."""
-    is_said = bool(facts.get("treasury")) and has_short_note(facts)
-    if not is_said:
+    if not facts.get("treasury") or not has_short_note(facts):
         return facts
     return {name: value for name, value in facts.items() if name != TREASURY_NOTE}
 
 
 def _chips(facts: JSONObject) -> list[dict[str, str]]:
-    named = [(name, facts[name]) for name in ("type", "industry") if facts.get(name)]
-    said = {value.casefold() for _, value in named}
-    named += [("theme", theme) for theme in (facts.get("themes") or [])[:12] if theme.casefold() not in said]
-    return [{"label": labelled(name, value), "address": f"/companies?{name}={quote(value)}"} for name, value in named]
+    """Return the type, the industry and the themes of a company, each word once, as links to the companies with it."""
+    values = [(name, facts[name]) for name in ("type", "industry") if facts.get(name)]
+    shown = {value.casefold() for _, value in values}
+    for theme in (facts.get("themes") or [])[:12]:
+        if theme.casefold() not in shown:
+            values.append(("theme", theme))
+    return [{"label": labelled(name, value), "address": f"/companies?{name}={quote(value)}"} for name, value in values]
 
 
 def profile_of_company(
@@ -313,25 +332,28 @@ def profile_of_company(
     Args:
         links: what :func:`links_of` returns.
     """
+    page = f"{base}/companies/{quote(company['id'])}"
+    identifiers = [{"@type": "PropertyValue", "propertyID": "slug", "value": company["id"]}]
+    if company.get("symbol"):
+        identifiers.append({"@type": "PropertyValue", "propertyID": "token symbol", "value": company["symbol"]})
+    places = places_of(company)
+    members = []
+    for position in positions[:POSITIONS_DESCRIBED]:
+        if position.get("person"):
+            members.append(_organization_role(position, base))
     profile = {
         "@context": "https://schema.org",
         "@type": "Organization",
-        "@id": f"{base}/companies/{quote(company['id'])}",
+        "@id": page,
         "name": company["name"],
         "description": company.get("description"),
         "url": safe_link(company.get("website")),
         "sameAs": [link["address"] for link in links if link["address"].startswith("http")],
-        "identifier": [
-            {"@type": "PropertyValue", "propertyID": name, "value": value}
-            for name, value in (("slug", company["id"]), ("token symbol", company.get("symbol")))
-            if value
-        ],
+        "identifier": identifiers,
         "logo": _image(company.get("logo"), base),
-        "address": next((_postal_address(place) for place in places_of(company)), None),
-        "member": [
-            _organization_role(position, base) for position in positions[:POSITIONS_DESCRIBED] if position.get("person")
-        ],
-        "subjectOf": _whole_list(f"{base}/companies/{quote(company['id'])}/team", len(positions)),
+        "address": _postal_address(places[0]) if places else None,
+        "member": members,
+        "subjectOf": _whole_list(f"{page}/team", len(positions)),
     }
     return {name: value for name, value in profile.items() if value}
 
@@ -371,32 +393,32 @@ def _postal_address(place: JSONObject) -> JSONObject:
         "postalCode": "zip",
         "addressCountry": "country",
     }
-    parts = {theirs: place[ours] for theirs, ours in names.items() if place.get(ours)}
-    return {"@type": "PostalAddress", **parts}
+    described = {"@type": "PostalAddress"}
+    for theirs, ours in names.items():
+        if place.get(ours):
+            described[theirs] = place[ours]
+    return described
 
 
 def profile_of_person(person: JSONObject, base: str) -> JSONObject:
     """Describe a person in the schema.org vocabulary."""
     positions = person.get("positions") or []
+    page = f"{base}/people/{quote(person['slug'])}"
+    roles = []
+    for position in positions[:POSITIONS_DESCRIBED]:
+        company = position.get("company")
+        if company:
+            company_page = f"{base}/companies/{quote(company.get('slug') or company['id'])}"
+            organization = {"@type": "Organization", "name": company["name"], "url": company_page}
+            role = {"@type": "OrganizationRole", "roleName": position.get("title", ""), "worksFor": organization}
+            roles.append(role)
     profile = {
         "@context": "https://schema.org",
         "@type": "Person",
-        "@id": f"{base}/people/{quote(person['slug'])}",
+        "@id": page,
         "name": person["name"],
         "description": person.get("bio"),
-        "worksFor": [
-            {
-                "@type": "OrganizationRole",
-                "roleName": position.get("title", ""),
-                "worksFor": {
-                    "@type": "Organization",
-                    "name": position["company"]["name"],
-                    "url": f"{base}/companies/{quote(position['company'].get('slug') or position['company']['id'])}",
-                },
-            }
-            for position in positions[:POSITIONS_DESCRIBED]
-            if position.get("company")
-        ],
-        "subjectOf": _whole_list(f"{base}/people/{quote(person['slug'])}/positions", len(positions)),
+        "worksFor": roles,
+        "subjectOf": _whole_list(f"{page}/positions", len(positions)),
     }
     return {name: value for name, value in profile.items() if value}

@@ -63,21 +63,21 @@ def search(request: HttpRequest) -> HttpResponse:
     if text:
         kinds = (kind,) if kind else KINDS
         limit = SHOWN_ALONE if kind else SHOWN
-        found = everything.search(reader(), text, limit=limit, kinds=kinds)
+        answer = everything.search(reader(), text, limit=limit, kinds=kinds)
         closest = []
-        for of, document in found.closest:
+        for kind_of_document, document in answer.closest:
             why = guidance(document.why).rstrip(".") if document.is_former else ""
-            closest.append((document.name, _path(of, document.id), why))
+            closest.append((document.name, _path(kind_of_document, document.id), why))
         query = {"q": text}
         if kind:
             query["kind"] = kind
         context |= {
-            "groups": _groups(text, found),
-            "counts": ", ".join(_count(kind, total) for kind, total in found.totals.items() if total),
+            "groups": _groups(text, answer),
+            "counts": ", ".join(_count(kind, total) for kind, total in answer.totals.items() if total),
             "closest": closest,
-            "not_understood": ", ".join(found.not_understood),
+            "not_understood": ", ".join(answer.not_understood),
             "value_chips": chips_of_everything(text),
-            "named": None if found.results else named_in_everything(text),
+            "named": None if answer.results else named_in_everything(text),
             "as_json": f"/api/v1/search?{urlencode(query)}",
         }
     return TemplateResponse(request, "registry/search.html", context)
@@ -99,24 +99,27 @@ def box(request: HttpRequest) -> HttpResponse:
     text = everything.trimmed(request.GET.get("q", ""))
     if not text:
         return HttpResponse()
-    found = everything.search(reader(), text, limit=SUGGESTIONS)
-    former = {(kind, document.id): guidance(document.why) for kind, document in found.closest if document.is_former}
+    answer = everything.search(reader(), text, limit=SUGGESTIONS)
+    former_names = {}
+    for kind, document in answer.closest:
+        if document.is_former:
+            former_names[kind, document.id] = guidance(document.why)
     kinds = {"company": gettext("Company"), "person": gettext("Person"), "framework": gettext("Framework")}
     options = []
-    for result in found.results[:SUGGESTIONS]:
+    for result in answer.results[:SUGGESTIONS]:
         symbol, type_ = result.item.get("symbol") or "", labelled("type", result.item.get("type") or "")
-        said = former.get((result.kind, result.key)) or result.summary or type_
-        options.append(BoxResult(_path(result.kind, result.key), kinds[result.kind], result.name, symbol, said))
-    if not found.results:
-        for kind, document in found.closest:
-            said = former.get((kind, document.id), "")
-            options.append(BoxResult(_path(kind, document.id), kinds[kind], document.name, "", said))
+        text_below = former_names.get((result.kind, result.key)) or result.summary or type_
+        options.append(BoxResult(_path(result.kind, result.key), kinds[result.kind], result.name, symbol, text_below))
+    if not answer.results:
+        for kind, document in answer.closest:
+            text_below = former_names.get((kind, document.id), "")
+            options.append(BoxResult(_path(kind, document.id), kinds[kind], document.name, "", text_below))
     context = {
         "q": text,
         "chips": chips_of_everything(text),
         "options": options,
-        "is_close": bool(options) and not found.results,
-        "total": sum(found.totals.values()),
+        "is_close": bool(options) and not answer.results,
+        "total": sum(answer.totals.values()),
     }
     return HttpResponse(get_template("part/found.html").render(context))
 
@@ -125,15 +128,24 @@ def box(request: HttpRequest) -> HttpResponse:
 def suggestions(request: HttpRequest) -> HttpResponse:
     """Return names for the search field of a browser, with their addresses: matches, then similar documents."""
     text = everything.trimmed(request.GET.get("q", ""))
-    rows: list[tuple[str, str, str]] = []
+    names: list[str] = []
+    descriptions: list[str] = []
+    addresses: list[str] = []
     if text:
-        base, found = address(request), everything.search(reader(), text, limit=SUGGESTIONS)
-        rows = [(each.name, each.about, f"{base}{_path(each.kind, each.key)}") for each in found.results]
-        known = {path for _, _, path in rows}
-        near = [(each.name, guidance(each.why), f"{base}{_path(kind, each.id)}") for kind, each in found.closest]
-        rows += [row for row in near if row[2] not in known]
-    told = zip(*rows[:SUGGESTIONS], strict=True) if rows else ((), (), ())
-    body = json.dumps([text, *map(list, told)], ensure_ascii=False)
+        base, answer = address(request), everything.search(reader(), text, limit=SUGGESTIONS)
+        for result in answer.results:
+            names.append(result.name)
+            descriptions.append(result.about)
+            addresses.append(f"{base}{_path(result.kind, result.key)}")
+        for kind, document in answer.closest:
+            document_address = f"{base}{_path(kind, document.id)}"
+            if document_address not in addresses:
+                names.append(document.name)
+                descriptions.append(guidance(document.why))
+                addresses.append(document_address)
+    # The form of the OpenSearch suggestions extension: the words, then three lists of the same length.
+    columns = [names[:SUGGESTIONS], descriptions[:SUGGESTIONS], addresses[:SUGGESTIONS]]
+    body = json.dumps([text, *columns], ensure_ascii=False)
     return HttpResponse(body, content_type="application/x-suggestions+json; charset=utf-8")
 
 
@@ -150,32 +162,28 @@ def description(request: HttpRequest) -> HttpResponse:
         ("application/opensearchdescription+xml", f"{base}/opensearch.xml", ' rel="self"'),
     )
     lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">',
         f"<ShortName>{escape(name[:MAX_SHORT_NAME])}</ShortName>",
         f"<Description>{escape(about[:MAX_DESCRIPTION])}</Description>",
         "<InputEncoding>UTF-8</InputEncoding>",
         f'<Image type="image/svg+xml" width="16" height="16">{escape(icon)}</Image>',
-        *(f"<Url type={quoteattr(kind)}{rel} template={quoteattr(where)}/>" for kind, where, rel in addresses),
     ]
-    body = "\n".join(
-        (
-            '<?xml version="1.0" encoding="UTF-8"?>',
-            '<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">',
-            *lines,
-            "</OpenSearchDescription>\n",
-        )
-    )
-    return HttpResponse(body, content_type="application/opensearchdescription+xml; charset=utf-8")
+    for kind, template, rel in addresses:
+        lines.append(f"<Url type={quoteattr(kind)}{rel} template={quoteattr(template)}/>")
+    lines.append("</OpenSearchDescription>\n")
+    return HttpResponse("\n".join(lines), content_type="application/opensearchdescription+xml; charset=utf-8")
 
 
-def _groups(text: str, found: Everything) -> list[Group]:
+def _groups(text: str, answer: Everything) -> list[Group]:
     """Return the kinds with results, that of the best result first."""
     results: dict[str, list[tuple[Result, str]]] = {}
-    for result, reason in zip(found.results, everything.reasons(reader(), text, found), strict=True):
-        results.setdefault(result.kind, []).append((result, _said(reason)))
-    return [_group(kind, text, found.totals[kind], shown) for kind, shown in results.items()]
+    for result, reason in zip(answer.results, everything.reasons(reader(), text, answer), strict=True):
+        results.setdefault(result.kind, []).append((result, _why(reason)))
+    return [_group(kind, text, answer.totals[kind], shown) for kind, shown in results.items()]
 
 
-def _said(reason: Reason) -> str:
+def _why(reason: Reason) -> str:
     """Return why a result matches; nothing where its card shows it."""
     if not reason.value or reason.of in _ON_CARD:
         return ""
@@ -198,8 +206,11 @@ def _said(reason: Reason) -> str:
 
 def _group(kind: str, text: str, total: int, results: list[tuple[Result, str]]) -> Group:
     titles = {"company": gettext("Companies"), "person": gettext("People"), "framework": gettext("Frameworks")}
-    more = f"/{COLLECTIONS[kind]}?" if kind in LISTS else f"/search?kind={kind}&"
-    return Group(kind, titles[kind], total, results, f"{more}{urlencode({'q': text})}" if total > len(results) else "")
+    more = ""
+    if total > len(results):
+        page = f"/{COLLECTIONS[kind]}?" if kind in LISTS else f"/search?kind={kind}&"
+        more = f"{page}{urlencode({'q': text})}"
+    return Group(kind, titles[kind], total, results, more)
 
 
 def _count(kind: str, total: int) -> str:
