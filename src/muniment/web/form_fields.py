@@ -72,7 +72,7 @@ class NumberField(TextField):
         try:
             return int(text) if text.isdigit() else number(float(text))
         except ValueError:
-            return text
+            return text  # such as "²", which is a digit to Python and no number
 
 
 class YesNoField(forms.ChoiceField):
@@ -96,7 +96,9 @@ class ListField(TextField):
     """A list of texts, separated by commas; one with a comma of its own is in double quotes, as in CSV."""
 
     def prepare_value(self, value: Any) -> Any:
-        return ", ".join(map(_quoted, value)) if isinstance(value, list | tuple) else value
+        if isinstance(value, list | tuple):
+            return ", ".join(map(_quoted, value))
+        return value  # text as it was typed, which is shown again beside its fault
 
     def clean(self, value: Any) -> Any:
         texts = []
@@ -111,8 +113,9 @@ _PART: Final = re.compile(r"""\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]+))(?:,|$)""
 
 
 def _quoted(text: str) -> str:
-    is_plain = text == text.strip() and not set(text) & set(',"')
-    return text if is_plain else '"{}"'.format(text.replace('"', '""'))
+    if text == text.strip() and not set(text) & set(',"'):
+        return text
+    return '"{}"'.format(text.replace('"', '""'))
 
 
 def form_field(field: Field) -> forms.Field:

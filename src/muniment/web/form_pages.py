@@ -56,57 +56,68 @@ class FormPage:
 
     def is_valid(self) -> bool:
         """Return whether the submitted values can be passed to the operation."""
-        return (self.form is None or self.form.is_valid()) and not any(each.has_faults for each in self.editors)
+        if self.form is not None and not self.form.is_valid():
+            return False
+        return not any(editor.has_faults for editor in self.editors)
 
     def to_wire(self) -> JSONObject:
         """Return the change; lists give operations on single rows."""
         change = self.form.to_wire() if self.form is not None else {}
         for editor in self.editors:
-            if operations := editor.change():
-                within = editor.list.within
-                target = change.setdefault(within, {}) if within not in {"", "company"} else change
-                target[editor.name] = operations
+            operations = editor.change()
+            if not operations:
+                continue
+            # A change has the members of the company beside its lists.
+            if editor.list.within in {"", "company"}:
+                change[editor.name] = operations
+            else:
+                change.setdefault(editor.list.within, {})[editor.name] = operations
         return change
 
     def totals(self, change: JSONMapping) -> dict[str, int]:
         """Return the number of stored rows of each list that *change* replaces as a whole."""
         lists = {**change, **(change.get("distribution") or {})}
-        return {each.name: len(each.stored) for each in self.editors if isinstance(lists.get(each.name), list)}
+        totals = {}
+        for editor in self.editors:
+            if isinstance(lists.get(editor.name), list):
+                totals[editor.name] = len(editor.stored)
+        return totals
 
     def put(self, faults: Iterable[Fault]) -> None:
         """Attach each fault to its field or row."""
-        left = list(faults)
+        others = list(faults)
         for editor in self.editors:
-            left = editor.put(left)
+            others = editor.put(others)
         if self.form is not None:
-            self.form.put(left)
+            self.form.put(others)
         else:
-            self.sentences += [stated(fault.sentence) for fault in left]
+            self.sentences += [stated(fault.sentence) for fault in others]
 
     @property
     def has_faults(self) -> bool:
         """Return whether any value was rejected."""
-        return bool(
-            self.sentences
-            or any(editor.has_faults for editor in self.editors)
-            or (self.form is not None and self.form.errors)
-        )
+        if self.sentences or any(editor.has_faults for editor in self.editors):
+            return True
+        return self.form is not None and bool(self.form.errors)
 
     def next_query(self, wanted: Mapping[str, str], *, shows_added: bool) -> tuple[dict[str, str], str]:
         """Return the parameters of the page after a save, and the list that shows other rows than before, if any."""
         query = {"new": "1"} if wanted.get("new") else {}
-        moved = ""
+        turned_list = ""
         for editor in self.editors:
             parameters = editor.next_parameters(wanted, shows_added=shows_added)
-            moved = moved or ("" if parameters == editor.parameters else editor.name)
+            if not turned_list and parameters != editor.parameters:
+                turned_list = editor.name
             query |= parameters
-        return query, moved
+        return query, turned_list
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the parameters of the page."""
-        lists = (name for editor in self.editors for name in (editor.page_parameter, editor.search_parameter))
-        return ("new", *lists)
+        names = ["new"]
+        for editor in self.editors:
+            names += [editor.page_parameter, editor.search_parameter]
+        return tuple(names)
 
 
 class Team(FormPage):
@@ -121,7 +132,7 @@ class Token(FormPage):
     def all_lists(self) -> tuple[RowList, ...]:
         hidden = hidden_members()
         lists = (DISTRIBUTED, VOTED, HOLDERS, funding_rounds())
-        return tuple(each for each in lists if each.name not in hidden and each.within not in hidden)
+        return tuple(rows for rows in lists if rows.name not in hidden and rows.within not in hidden)
 
 
 class TokenStep(FormStep):
@@ -129,13 +140,15 @@ class TokenStep(FormStep):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        shown = () if "distribution" in hidden_members() else _DISTRIBUTION
-        self.fields |= {field.name: form_field(field) for field in shown}
+        if "distribution" not in hidden_members():
+            self.fields |= {field.name: form_field(field) for field in _DISTRIBUTION}
 
     def to_wire(self) -> JSONObject:
         """Return the fields that differ from what was shown."""
-        edited = (each.name for each in _DISTRIBUTION if each.name in self.fields and self.is_edited(each.name))
-        changed = {name: self.cleaned_data[name] or None for name in edited}
+        changed = {}
+        for name in self.fields:
+            if self.is_edited(name):
+                changed[name] = self.cleaned_data[name] or None
         return {"distribution": changed} if changed else {}
 
     @classmethod

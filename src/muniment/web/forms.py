@@ -45,13 +45,14 @@ class FormStep(forms.Form):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        made: dict[str, forms.Field] = {}
+        fields: dict[str, forms.Field] = {}
         for field in self.schema_fields():
             if isinstance(field.kind, Record):
-                made |= {f"{field.name}_{inner.name}": form_field(inner) for inner in field.kind.fields}
+                for inner in field.kind.fields:
+                    fields[f"{field.name}_{inner.name}"] = form_field(inner)
             else:
-                made[field.name] = form_field(field)
-        self.fields = {**made, **self.fields}
+                fields[field.name] = form_field(field)
+        self.fields = {**fields, **self.fields}
 
     @classmethod
     def schema_fields(cls) -> list[Field]:
@@ -69,16 +70,21 @@ class FormStep(forms.Form):
         Values that the form itself refuses are left out.
         """
         data = self.cleaned_data
-        edited = {name for name in data if self.is_edited(name)}
         change: JSONObject = {}
         for field in self.schema_fields():
             if isinstance(field.kind, Record):
-                names = {inner.name: f"{field.name}_{inner.name}" for inner in field.kind.fields}
-                if parts := {inner: data[name] or None for inner, name in names.items() if name in edited}:
-                    change[field.name] = parts
-            elif field.name in edited:
+                members: JSONObject = {}
+                for inner in field.kind.fields:
+                    name = f"{field.name}_{inner.name}"
+                    if name in data and self.is_edited(name):
+                        members[inner.name] = data[name] or None
+                if members:
+                    change[field.name] = members
+            elif field.name in data and self.is_edited(field.name):
                 value = data[field.name]
-                change[field.name] = value if field.required or value not in ("", None, []) else None
+                is_empty = value in ("", None, [])
+                # A required field cannot be cleared: sent empty, it gets the fault that says so.
+                change[field.name] = None if is_empty and not field.required else value
         return change
 
     def is_edited(self, name: str) -> bool:
@@ -89,21 +95,24 @@ class FormStep(forms.Form):
         shown = field.prepare_value(self.get_initial_for_field(field, name))
         ends = "\n" if isinstance(field.widget, forms.Textarea) else ""  # an input has one line
         shown_text = "" if shown is None else str(shown)
-        before, after = (re.sub(r"\r\n?|\n", ends, text) for text in (shown_text, str(posted)))
+        before = re.sub(r"\r\n?|\n", ends, shown_text)
+        after = re.sub(r"\r\n?|\n", ends, str(posted))
         return before != after
 
     @classmethod
     def from_bundle(cls, bundle: JSONMapping) -> JSONObject:
         """Return the stored values for the fields."""
         company = bundle["company"]
-        found: JSONObject = {}
+        values: JSONObject = {}
         for field in cls.schema_fields():
             value = company.get(field.name)
             if isinstance(field.kind, Record):
-                found |= {f"{field.name}_{inner.name}": (value or {}).get(inner.name) for inner in field.kind.fields}
+                members = value or {}
+                for inner in field.kind.fields:
+                    values[f"{field.name}_{inner.name}"] = members.get(inner.name)
             else:
-                found[field.name] = value
-        return found
+                values[field.name] = value
+        return values
 
     def note_pending(self, notes: JSONMapping) -> None:
         """Show beside each field what waits for a reviewer, or what is published until then."""
@@ -114,10 +123,15 @@ class FormStep(forms.Form):
     def put(self, faults: Iterable[Fault]) -> None:
         """Show faults beside their fields; the others above the form."""
         for fault in faults:
-            name = re.split(r"[.\[]", fault.field)[0]
+            # The field of an inner member is named after both; a fault inside a list is shown beside the list.
             inner = fault.field.replace(".", "_")
-            place = next((each for each in (inner, fault.field, name) if each in self.fields), None)
-            self.add_error(place, sentence(fault.reason) if place else stated(fault.sentence))
+            outer = re.split(r"[.\[]", fault.field)[0]
+            if inner in self.fields:
+                self.add_error(inner, sentence(fault.reason))
+            elif outer in self.fields:
+                self.add_error(outer, sentence(fault.reason))
+            else:
+                self.add_error(None, stated(fault.sentence))
 
 
 class ListingStep(FormStep):
@@ -158,7 +172,8 @@ class About(ListingStep):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        if counted := self.initial.get("counted"):
+        counted = self.initial.get("counted")
+        if counted:
             label, help_text = self.fields["teamSize"].label, gettext("Counted from the team of this listing.")
             self.fields["teamSize"] = TextField(label=label, help_text=help_text, disabled=True, required=False)
             self.initial["teamSize"] = counted
@@ -166,21 +181,25 @@ class About(ListingStep):
     def to_wire(self) -> JSONObject:
         """Return the change, with the exact treasury: the text alone may mean the rounded one that pages show."""
         change = super().to_wire()
-        text = change.get("treasury")
-        amount = settings.SCHEMA.company.by_name["treasury"].kind.read(text, (), validation := Validation(change=True))
-        if text is None or validation.faults:
+        if change.get("treasury") is None:
             return change
+        fields = settings.SCHEMA.company.by_name
+        validation = Validation(change=True)
+        amount = fields["treasury"].kind.read(change["treasury"], (), validation)
+        if validation.faults:
+            return change  # the operation says what is wrong
         del change["treasury"]
-        return {**change, "treasuryAmount": settings.SCHEMA.company.by_name["treasuryAmount"].kind.wire(amount)}
+        return {**change, "treasuryAmount": fields["treasuryAmount"].kind.wire(amount)}
 
     @classmethod
     def from_bundle(cls, bundle: JSONMapping) -> JSONObject:
         """Return the stored values, with the exact treasury."""
-        found = super().from_bundle(bundle)
-        fields = settings.SCHEMA.company.by_name
-        if exact := bundle["company"].get("treasuryAmount"):
-            found["treasury"] = fields["treasury"].kind.wire(parse_amount(exact["amount"]))
-        return {**found, "counted": counted_team(bundle.get("positions") or [])}
+        values = super().from_bundle(bundle)
+        exact = bundle["company"].get("treasuryAmount")
+        if exact:
+            kind = settings.SCHEMA.company.by_name["treasury"].kind
+            values["treasury"] = kind.wire(parse_amount(exact["amount"]))
+        return {**values, "counted": counted_team(bundle.get("positions") or [])}
 
 
 class Links(FormStep):

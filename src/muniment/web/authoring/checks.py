@@ -4,8 +4,7 @@ Checks of a listing before it is submitted: every value and every warning, each 
 A *fault* prevents submission, a *warning* is for the owner to judge, advice makes the listing better. Pure.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import fsum
 from typing import Any, Final, NamedTuple
 
@@ -118,19 +117,18 @@ def missing_of(facts: JSONMapping) -> list[str]:
 def findings_of(bundle: JSONMapping, today: str) -> list[Finding]:
     """Return what a listing lacks and what looks unfinished, faults first."""
     facts = bundle["company"]
-    found = [
-        Finding(gettext("Missing: %(field)s.") % {"field": words}, place_of(name), is_fault=True)
-        for name, words in NEEDED.items()
-        if not facts.get(name)
-    ]
+    findings = []
+    for name, words in NEEDED.items():
+        if not facts.get(name):
+            text = gettext("Missing: %(field)s.") % {"field": words}
+            findings.append(Finding(text, place_of(name), is_fault=True))
+    findings += unfinished_of(bundle, today)
     # The team is beside the company in a bundle; all else that is recommended is a member of the company.
     contents = {**facts, "positions": bundle.get("positions")}
-    recommended = [
-        Finding(str(words), place_of(name), is_advice=True)
-        for name, words in _RECOMMENDED.items()
-        if not contents.get(name)
-    ]
-    return [*found, *unfinished_of(bundle, today), *recommended]
+    for name, words in _RECOMMENDED.items():
+        if not contents.get(name):
+            findings.append(Finding(str(words), place_of(name), is_advice=True))
+    return findings
 
 
 def unfinished_of(bundle: JSONMapping, today: str) -> Iterator[Finding]:
@@ -158,17 +156,22 @@ def unfinished_of(bundle: JSONMapping, today: str) -> Iterator[Finding]:
 
 def _duplicates(name: str, rows: list[JSONObject]) -> Iterator[Finding]:
     kind: Any = settings.SCHEMA.bundle.by_name[name].kind
-    counted = Counter(kind.identity(row) for row in rows)
-    twice = {kind.identity(row): row for row in rows if counted[kind.identity(row)] > 1 and kind.identity(row)}
-    if twice:
+    rows_by_identity: dict[Any, list[JSONObject]] = {}
+    for row in rows:
+        rows_by_identity.setdefault(kind.identity(row), []).append(row)
+    repeated = []
+    for identity, same_rows in rows_by_identity.items():
+        if identity and len(same_rows) > 1:
+            repeated.append(same_rows[-1])
+    if repeated:
         label = gettext("Duplicate rows") + f" ({_label(name)})"
-        yield Finding(f"{label}: {_named(twice.values())}.", place_of(name))
+        yield Finding(f"{label}: {_named(repeated)}.", place_of(name))
 
 
 def _shares(name: str, label: str, rows: list[JSONObject]) -> Iterator[Finding]:
-    given = [row["percentage"] for row in rows if type(row.get("percentage")) in {int, float}]
-    total = fsum(given)
-    if not given or NEARLY_WHOLE <= total <= WHOLE + SHARES_TOLERANCE:
+    shares = [row["percentage"] for row in rows if type(row.get("percentage")) in {int, float}]
+    total = fsum(shares)
+    if not shares or NEARLY_WHOLE <= total <= WHOLE + SHARES_TOLERANCE:
         return
     values = {"list": label, "total": in_percent(digits(f"{total:.4g}")), "whole": in_percent(str(WHOLE))}
     if total > WHOLE + SHARES_TOLERANCE:
@@ -201,11 +204,10 @@ def _has(row: JSONMapping, *names: str) -> bool:
     return all(row.get(name) not in (None, "") for name in names)
 
 
-def _named(rows: Iterable[JSONMapping]) -> str:
+def _named(rows: Sequence[JSONMapping]) -> str:
     """Name the first of *rows*."""
-    every = list(rows)
-    names = [_name(row) for row in every[:ROWS_NAMED]]
-    more = len(every) - ROWS_NAMED
+    names = [_name(row) for row in rows[:ROWS_NAMED]]
+    more = len(rows) - ROWS_NAMED
     if more > 0:
         names.append(ngettext("%(count)d more", "%(count)d more", more) % {"count": more})
     return ", ".join(names)
@@ -213,8 +215,10 @@ def _named(rows: Iterable[JSONMapping]) -> str:
 
 def _name(row: JSONMapping) -> str:
     person = row.get("person") or {}
-    parts = (person.get("name"), person.get("slug"), row.get("name"), row.get("title"), row.get("address"))
-    return str(next((each for each in parts if each), gettext("a row without a name")))
+    for name in (person.get("name"), person.get("slug"), row.get("name"), row.get("title"), row.get("address")):
+        if name:
+            return str(name)
+    return gettext("a row without a name")
 
 
 # ---------------------------------------------------------------------- every value
@@ -224,26 +228,23 @@ def values_of(bundle: JSONMapping, titles: JSONMapping) -> list[ShownStep]:
     """Return every value of a listing as its page shows it, by the steps of the form."""
     facts = bundle["company"]
     company: Record = settings.SCHEMA.company
-    named = {*Basics.names, *About.names, *Links.names}
-    further = [name for name in company.editable if name not in {*named, "address", "treasuryAmount", "socials"}]
-    links = [each for each in links_of(dict(facts)) if each["label"] != _label("website")]
+    shown_elsewhere = {*Basics.names, *About.names, *Links.names, "address", "treasuryAmount"}
+    further = [name for name in company.editable if name not in shown_elsewhere]
+    links = []
+    for link in links_of(dict(facts)):
+        if link["label"] != _label("website"):
+            links.append(ShownValue(link["label"], link["value"], place_of("socials")))
+    if not links:
+        links.append(ShownValue(_label("socials"), "", place_of("socials")))
+    team = [
+        _rows("positions", bundle.get("positions") or [], _position),
+        _rows("address", facts.get("address") or [], address),
+    ]
     return [
         ShownStep("basics", titles["basics"], [_value(facts, name) for name in Basics.names]),
         ShownStep("about", titles["about"], [_about(bundle, name) for name in (*About.names, *further)]),
-        ShownStep(
-            "links",
-            titles["links"],
-            [ShownValue(each["label"], each["value"], place_of("socials")) for each in links]
-            or [ShownValue(_label("socials"), "", place_of("socials"))],
-        ),
-        ShownStep(
-            "team",
-            titles["team"],
-            [
-                _rows("positions", bundle.get("positions") or [], _position),
-                _rows("address", facts.get("address") or [], address),
-            ],
-        ),
+        ShownStep("links", titles["links"], links),
+        ShownStep("team", titles["team"], team),
         ShownStep("token", titles["token"], _token(bundle)),
     ]
 
@@ -265,14 +266,16 @@ def _value(facts: JSONMapping, name: str) -> ShownValue:
 
 def _about(bundle: JSONMapping, name: str) -> ShownValue:
     shown = _value(bundle["company"], name)
-    if name == "teamSize" and (counted := counted_team(bundle.get("positions") or [])):
+    counted = counted_team(bundle.get("positions") or [])
+    if name == "teamSize" and counted:
         return shown._replace(value=counted, place=place_of("positions"))
     return shown
 
 
-def _rows(name: str, rows: list[JSONObject], words: Any) -> ShownValue:
-    lines = [" ".join(words(row).split()) for row in rows[:ROWS_SHOWN]]
-    if more := len(rows) - len(lines):
+def _rows(name: str, rows: list[JSONObject], text_of: Callable[[JSONObject], str]) -> ShownValue:
+    lines = [" ".join(text_of(row).split()) for row in rows[:ROWS_SHOWN]]
+    more = len(rows) - len(lines)
+    if more:
         lines.append(ngettext("and %(count)s more", "and %(count)s more", more) % {"count": number(more)})
     label = _label(name) if name != "pools" else gettext("Pools")
     return ShownValue(label, "\n".join(lines), place_of(name), is_list=True)
@@ -280,13 +283,16 @@ def _rows(name: str, rows: list[JSONObject], words: Any) -> ShownValue:
 
 def _position(row: JSONObject) -> str:
     person = row.get("person") or {}
-    who = str(person.get("name") or person.get("slug") or "")
-    return f"{who}, {row['title']}" if row.get("title") else who
+    name = str(person.get("name") or person.get("slug") or "")
+    return f"{name}, {row['title']}" if row.get("title") else name
+
+
+def _pool(row: JSONObject) -> str:
+    return _in_line(row.get("name"), _percent(row))
 
 
 def _holder(row: JSONObject) -> str:
-    parts = (row.get("name") or row.get("address"), row.get("tokens"), _percent(row))
-    return " · ".join(str(each) for each in parts if each)
+    return _in_line(row.get("name") or row.get("address"), row.get("tokens"), _percent(row))
 
 
 def _percent(row: JSONObject) -> str:
@@ -294,29 +300,29 @@ def _percent(row: JSONObject) -> str:
 
 
 def _proposal(row: JSONObject) -> str:
-    parts = (row.get("title"), outcome(row.get("status") or ""), day_or_text(row.get("endDate")))
-    return " · ".join(str(each) for each in parts if each)
+    return _in_line(row.get("title"), outcome(row.get("status") or ""), day_or_text(row.get("endDate")))
 
 
 def _round(row: JSONObject) -> str:
     opened = day_or_text(row.get("opened"))
     when = gettext("opened %(day)s") % {"day": opened} if opened else ""
-    return " · ".join(str(each) for each in (row.get("name"), row.get("target"), when, state(row["state"])) if each)
+    return _in_line(row.get("name"), row.get("target"), when, state(row["state"]))
+
+
+def _in_line(*values: object) -> str:
+    return " · ".join(str(value) for value in values if value)
 
 
 def _token(bundle: JSONMapping) -> list[ShownValue]:
     distribution = bundle.get("distribution") or {}
     record: Any = settings.SCHEMA.bundle.by_name["distribution"].kind
+    values = []
+    for name in ("method", "details", "schedule", "vestingPeriod"):
+        label, text = gettext(record.by_name[name].label), str(distribution.get(name) or "")
+        values.append(ShownValue(label, text, f"edit/token#id_{name}"))
     return [
-        *(
-            ShownValue(gettext(record.by_name[name].label), str(distribution.get(name) or ""), f"edit/token#id_{name}")
-            for name in ("method", "details", "schedule", "vestingPeriod")
-        ),
-        _rows(
-            "pools",
-            distribution.get("pools") or [],
-            lambda row: " · ".join(filter(None, (row.get("name"), _percent(row)))),
-        ),
+        *values,
+        _rows("pools", distribution.get("pools") or [], _pool),
         _rows("proposals", bundle.get("proposals") or [], _proposal),
         _rows("capTable", bundle.get("capTable") or [], _holder),
         _rows("fundingRounds", rounds_of(dict(bundle)), _round),

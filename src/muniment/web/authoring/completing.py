@@ -28,18 +28,23 @@ def completed(text: str, kind: Kind) -> str:
 def web_address(text: str) -> str:
     """Return *text* with https:// if it is a host name with or without a path; any other text as it is."""
     bare = text.strip()
-    if scheme := _SCHEME.match(bare):
+    scheme = _SCHEME.match(bare)
+    if scheme:
         return f"{scheme[1].lower()}://{bare[scheme.end() :]}"
     rest = bare.removeprefix("//")
-    return f"https://{rest}" if _HOST.fullmatch(re.split(r"[/?#]", rest, maxsplit=1)[0]) else text
+    host = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    return f"https://{rest}" if _HOST.fullmatch(host) else text
 
 
 def email_address(text: str) -> str:
     """Return the address of ``Name <name@example.org>`` and of ``mailto:name@example.org``."""
     bare = text.strip()
-    if named := _IN_BRACKETS.fullmatch(bare):
-        bare = named[1]
-    return bare[7:].partition("?")[0] if bare.lower().startswith("mailto:") else bare
+    in_brackets = _IN_BRACKETS.fullmatch(bare)
+    if in_brackets:
+        bare = in_brackets[1]
+    if bare.lower().startswith("mailto:"):
+        return bare[len("mailto:") :].partition("?")[0]  # a link may bring a subject
+    return bare
 
 
 def profile(text: str) -> str:
