@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from muniment.kernel.ids import slug_from_name
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.registry.frameworks.specification import EVALUATORS, REPORTS, SCHEMA, SOURCES
+from muniment.web.requests.pagination import whole_number
 
 EVALUATOR_WORDS: Final = {
     "auto": gettext_lazy("A language model if there is one, otherwise rules"),
@@ -94,35 +95,32 @@ class SpecificationFields:
     @property
     def is_large(self) -> bool:
         """Whether one form can't hold it."""
-        criteria = [criterion for section in self.sections for criterion in section.criteria]
-        fields = sum(FIELDS_OF_CRITERION + len(SOURCES) + len(each.levels) for each in criteria)
-        fields += FIELDS_OF_SECTION * len(self.sections) + FIELDS_OF_BAND * len(self.bands)
-        return len(criteria) > MAX_CRITERIA or fields > MAX_FIELDS
+        criteria = 0
+        fields = FIELDS_OF_BAND * len(self.bands)
+        for section in self.sections:
+            fields += FIELDS_OF_SECTION
+            for criterion in section.criteria:
+                criteria += 1
+                fields += FIELDS_OF_CRITERION + len(SOURCES) + len(criterion.levels)
+        return criteria > MAX_CRITERIA or fields > MAX_FIELDS
 
 
 def fields_of(document: JSONMapping) -> SpecificationFields:
     """Return a valid specification as the fields of a form."""
     scale = document["scale"]
     bands = (document.get("overall") or {}).get("bands") or []
-    return SpecificationFields(
+    fields = SpecificationFields(
         _shown(scale["min"]),
         _shown(scale["max"]),
         [(str(place), _shown(band["min"]), band["label"]) for place, band in enumerate(bands)],
-        [
-            SectionFields(
-                str(place),
-                section["id"],
-                section["title"],
-                _shown(section["weight"]),
-                [
-                    _criterion_fields(criterion, f"{place}.{number}", scale)
-                    for number, criterion in enumerate(section["criteria"])
-                ],
-            )
-            for place, section in enumerate(document["sections"])
-        ],
-        document.get("reports", REPORTS[0]),
+        reports=document.get("reports", REPORTS[0]),
     )
+    for place, section in enumerate(document["sections"]):
+        section_fields = SectionFields(str(place), section["id"], section["title"], _shown(section["weight"]))
+        for number, criterion in enumerate(section["criteria"]):
+            section_fields.criteria.append(_criterion_fields(criterion, f"{place}.{number}", scale))
+        fields.sections.append(section_fields)
+    return fields
 
 
 def _criterion_fields(criterion: JSONMapping, origin: str, scale: JSONMapping) -> CriterionFields:
@@ -143,25 +141,26 @@ def _criterion_fields(criterion: JSONMapping, origin: str, scale: JSONMapping) -
 
 
 def _descriptors(criterion: JSONMapping) -> dict[str, str]:
-    return {_shown(each["level"]): each["descriptor"] for each in criterion.get("levels") or ()}
+    return {_shown(level["level"]): level["descriptor"] for level in criterion.get("levels") or ()}
 
 
 def with_scale(levels: dict[str, str], low: str, high: str) -> dict[str, str]:
     """Return *levels* with a blank descriptor for each whole level of a small scale, in order."""
     start, end = _number(low), _number(high)
     if isinstance(start, int) and isinstance(end, int) and 0 < end - start <= LEVELS_SHOWN:
-        levels = {**{str(level): "" for level in range(start, end + 1)}, **levels}
-    return dict(sorted(levels.items(), key=lambda each: float(each[0])))
+        blank = dict.fromkeys(map(str, range(start, end + 1)), "")
+        levels = {**blank, **levels}
+    return {level: levels[level] for level in sorted(levels, key=float)}
 
 
 def typed_fields(form: Mapping[str, Any]) -> SpecificationFields:
     """Return the fields of a submitted form (Django's QueryDict)."""
     scale = (form.get("scale.min", ""), form.get("scale.max", ""))
-    bands = [
-        (form.get(f"band.{n}.origin", ""), form.get(f"band.{n}.min", ""), form.get(f"band.{n}.label", ""))
-        for n in _rows(form, "band.{}.min")
-    ]
-    sections = [_typed_section(form, f"s.{n}", scale) for n in _rows(form, "s.{}.title")]
+    bands = []
+    for number in _rows(form, "band.{}.min"):
+        at = f"band.{number}"
+        bands.append((form.get(f"{at}.origin", ""), form.get(f"{at}.min", ""), form.get(f"{at}.label", "")))
+    sections = [_typed_section(form, f"s.{number}", scale) for number in _rows(form, "s.{}.title")]
     return SpecificationFields(*scale, bands, sections, form.get("reports", ""))
 
 
@@ -184,21 +183,22 @@ def _typed_section(form: Mapping[str, Any], at: str, scale: tuple[str, str]) -> 
 
 def _typed_criterion(form: Any, at: str, scale: tuple[str, str]) -> CriterionFields:
     start = f"{at}.level."
-    levels = {
-        name.removeprefix(start): form.get(name, "")
-        for name in form
-        if name.startswith(start) and _number(name.removeprefix(start)) is not None
-    }
+    levels = {}
+    for name in form:
+        level = name.removeprefix(start)
+        # A level that is no number has no place in the order of the scale.
+        if level != name and _number(level) is not None:
+            levels[level] = _lines(form.get(name, ""))
     return CriterionFields(
         origin=form.get(f"{at}.origin", ""),
         id=form.get(f"{at}.id", ""),
         weight=form.get(f"{at}.weight", ""),
         texts={name: _lines(form.get(f"{at}.{name}", "")) for name in _TEXTS},
         evaluator=form.get(f"{at}.evaluator", EVALUATORS[0]),
-        levels=with_scale({level: _lines(text) for level, text in levels.items()}, *scale),
+        levels=with_scale(levels, *scale),
         gate_level=form.get(f"{at}.gateLevel", ""),
         gate_cap=form.get(f"{at}.gateCap", ""),
-        sources=[each for each in form.getlist(f"{at}.sources") if each in SOURCES],
+        sources=[source for source in form.getlist(f"{at}.sources") if source in SOURCES],
         citations=form.get(f"{at}.citations", ""),
         hidden=[name for name in form.get(f"{at}.hidden", "").split() if name in {"appliesIf", "checks"}],
     )
@@ -209,26 +209,23 @@ def part_of(document: JSONMapping, place: int, first: int) -> SpecificationField
     whole = document["sections"][place]
     section = {**whole, "criteria": whole["criteria"][first : first + MAX_CRITERIA]}
     fields = fields_of({**document, "sections": [section]})
-    for each in fields.sections:
-        each.origin = str(place)
-        for number, criterion in enumerate(each.criteria):
-            criterion.origin = f"{place}.{first + number}"
+    # As a document of its own, the section was the first of it.
+    [section_fields] = fields.sections
+    section_fields.origin = str(place)
+    for number, criterion in enumerate(section_fields.criteria, first):
+        criterion.origin = f"{place}.{number}"
     return fields
 
 
 def with_part(document: JSONMapping, place: int, first: int, typed: SectionFields) -> JSONObject:
     """Return *document* with what was typed into the form of :func:`part_of`."""
-    made = deepcopy(dict(document))
-    whole = made["sections"][place]
-    edited = _section(typed, document)
-    edited["criteria"] = [
-        *whole["criteria"][:first],
-        *edited["criteria"],
-        *whole["criteria"][first + MAX_CRITERIA :],
-    ]
-    made["sections"][place] = edited
-    _give_ids(made["sections"])
-    return made
+    edited = deepcopy(dict(document))
+    criteria = edited["sections"][place]["criteria"]
+    section = _section(typed, document)
+    section["criteria"] = [*criteria[:first], *section["criteria"], *criteria[first + MAX_CRITERIA :]]
+    edited["sections"][place] = section
+    _give_ids(edited["sections"])
+    return edited
 
 
 def with_general(document: JSONMapping, fields: SpecificationFields) -> JSONObject:
@@ -265,7 +262,7 @@ def document_of(fields: SpecificationFields, stored: JSONMapping) -> JSONObject:
     _set_bands(made, fields, stored)
     if fields.reports and fields.reports != stored.get("reports", REPORTS[0]):
         made["reports"] = fields.reports
-    made["sections"] = [_section(each, stored) for each in fields.sections]
+    made["sections"] = [_section(section, stored) for section in fields.sections]
     _give_ids(made["sections"])
     return made
 
@@ -279,7 +276,8 @@ def _set_bands(made: JSONObject, fields: SpecificationFields, stored: JSONMappin
         band = dict(former[int(origin)]) if _is_place(origin, former) else {}
         bands.append({**band, "min": _kept_number(least, band.get("min")), "label": label})
     if bands != former:
-        overall = {**(stored.get("overall") or {"method": "weighted_mean"}), "bands": bands}
+        overall = dict(stored.get("overall") or {"method": "weighted_mean"})
+        overall["bands"] = bands
         if not bands:
             del overall["bands"]
         made["overall"] = overall
@@ -289,7 +287,7 @@ def _section(fields: SectionFields, stored: JSONMapping) -> JSONObject:
     former = stored["sections"][int(fields.origin)] if _is_place(fields.origin, stored["sections"]) else {}
     made = {**deepcopy(former), "id": fields.id.strip() or former.get("id", ""), "title": fields.title}
     made["weight"] = _kept_number(fields.weight, former.get("weight"))
-    made["criteria"] = [_criterion(each, stored) for each in fields.criteria]
+    made["criteria"] = [_criterion(criterion, stored) for criterion in fields.criteria]
     return made
 
 
@@ -340,14 +338,15 @@ def _former(origin: str, stored: JSONMapping) -> JSONObject:
 
 
 def _set_levels(made: JSONObject, fields: CriterionFields, former: JSONObject) -> None:
+    """Set the levels whose descriptors were edited; without any descriptor, the member is left out."""
     before = {level: _lines(text) for level, text in _descriptors(former).items()}
     after = {level: text for level, text in fields.levels.items() if text.strip()}
     if before == after:
         return
-    known = {_shown(each["level"]): each for each in former.get("levels") or ()}
+    former_levels = {_shown(level["level"]): level for level in former.get("levels") or ()}
     levels = []
     for level, text in after.items():
-        row = {**known.get(level, {"level": _number(level)})}
+        row = dict(former_levels.get(level, {"level": _number(level)}))
         if text != before.get(level):
             row["descriptor"] = text
         levels.append(row)
@@ -361,8 +360,10 @@ def _set_members(made: JSONObject, name: str, texts: Mapping[str, str], former: 
     before = former.get(name) or {}
     if all(text.strip() == _shown(before.get(member)) for member, text in texts.items()):
         return
-    given = {member: _kept_number(text, before.get(member)) for member, text in texts.items() if text.strip()}
-    value = {**{member: each for member, each in before.items() if member not in texts}, **given}
+    value = {member: number for member, number in before.items() if member not in texts}
+    for member, text in texts.items():
+        if text.strip():
+            value[member] = _kept_number(text, before.get(member))
     made[name] = value
     if not value:
         del made[name]
@@ -370,7 +371,10 @@ def _set_members(made: JSONObject, name: str, texts: Mapping[str, str], former: 
 
 def _give_ids(sections: list[JSONObject]) -> None:
     """Derive an id from the title for each section and criterion without one."""
-    taken = {each["id"] for section in sections for each in (section, *section["criteria"])}
+    taken = set()
+    for section in sections:
+        taken.add(section["id"])
+        taken.update(criterion["id"] for criterion in section["criteria"])
     for section in sections:
         _give_id(section, "", taken)
         for criterion in section["criteria"]:
@@ -389,7 +393,8 @@ def _give_id(owner: JSONObject, start: str, taken: set[str]) -> None:
 
 
 def _is_place(text: str, rows: list[Any]) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 6 and int(text) < len(rows)
+    place = whole_number(text, 5)
+    return place is not None and place < len(rows)
 
 
 def _lines(text: str) -> str:
@@ -416,7 +421,7 @@ def _number(text: str) -> int | float | None:
     except ValueError:
         pass
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
         return None
-    return found if abs(found) < 1e12 else None
+    return number if abs(number) < 1e12 else None  # neither infinite nor NaN

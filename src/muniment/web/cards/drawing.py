@@ -112,25 +112,26 @@ _JOINERS: Final = "\u200c\u200d"
 
 @functools.cache
 def _covered() -> dict[str, frozenset[int]]:
-    found = json.loads((FOLDER / "coverage.json").read_text(encoding="ascii"))
-    return {file: frozenset(_numbers(ranges)) for file, ranges in found.items()}
-
-
-def _numbers(ranges: str) -> list[int]:
-    numbers: list[int] = []
-    for each in ranges.split():
-        first, _, last = each.partition("-")
-        numbers += range(int(first, 16), int(last or first, 16) + 1)
-    return numbers
+    """Return the characters that each font can draw."""
+    ranges_by_file = json.loads((FOLDER / "coverage.json").read_text(encoding="ascii"))
+    covered = {}
+    for file, ranges in ranges_by_file.items():
+        characters: set[int] = set()
+        for characters_in_a_row in ranges.split():
+            first, _, last = characters_in_a_row.partition("-")
+            characters.update(range(int(first, 16), int(last or first, 16) + 1))
+        covered[file] = frozenset(characters)
+    return covered
 
 
 def drawable(text: str) -> str:
     """Return *text* in one line, without emoji and characters that have no form."""
-    composed = unicodedata.normalize("NFC", text)
-    kept = (
-        each for each in composed if each in _JOINERS or unicodedata.category(each) not in _DROPPED or each in "\n\t"
-    )
-    return " ".join("".join(kept).split())
+    kept = ""
+    for character in unicodedata.normalize("NFC", text):
+        # Joiners and line breaks are in a dropped category too, and decide how letters look or where a word ends.
+        if character in _JOINERS or character in "\n\t" or unicodedata.category(character) not in _DROPPED:
+            kept += character
+    return " ".join(kept.split())
 
 
 def font_for(text: str, *, heading: bool = False) -> str:
@@ -143,15 +144,16 @@ def font_for(text: str, *, heading: bool = False) -> str:
     Args:
         heading: try the typeface of headings first.
     """
-    characters = {ord(each) for each in text if each not in _JOINERS}
+    characters = {ord(character) for character in text if character not in _JOINERS}
     first_letter = next(filter(str.isalpha, text), "")
     is_latin_first = bool(first_letter) and first_letter.isascii()
     for file in FAMILIES:
         if file == HEADING and not heading:
             continue
         if characters <= _covered()[file]:
-            is_misplaced = file in _REORDERED and is_latin_first
-            return "" if is_misplaced else file
+            if file in _REORDERED and is_latin_first:
+                return ""
+            return file
     return ""
 
 
@@ -168,31 +170,38 @@ def _width(text: str, file: str, size: int) -> float:
 
 def wrap(text: str, file: str, size: int, lines: int, width: int = _LINE) -> tuple[list[str], bool]:
     """Return *text* in at most *lines* lines, and whether all of it fits; the last line ends in an ellipsis if not."""
-    found: list[str] = []
-    rest = text.split()
+    wrapped: list[str] = []
+    words = text.split()
     space = _width(" ", file, size)
-    while rest and len(found) < lines:
-        line = rest.pop(0)
-        wide = _width(line, file, size)
-        while rest and (wider := wide + space + _width(rest[0], file, size)) <= width:
-            line += f" {rest.pop(0)}"
-            wide = wider
-        if wide > width:  # one long word
-            whole = line
-            line = _cut(whole, file, size, width)
-            rest.insert(0, whole[len(line) :])
-        found.append(line)
-    if rest and found:
-        found[-1] = f"{_cut(f'{found[-1]} {rest[0]}', file, size, width - size)}…"
-    return found, not rest
+    while words and len(wrapped) < lines:
+        line = words.pop(0)
+        line_width = _width(line, file, size)
+        while words:
+            wider = line_width + space + _width(words[0], file, size)
+            if wider > width:
+                break
+            line += f" {words.pop(0)}"
+            line_width = wider
+        if line_width > width:  # one long word
+            beginning = _cut(line, file, size, width)
+            words.insert(0, line[len(beginning) :])
+            line = beginning
+        wrapped.append(line)
+    if words and wrapped:
+        wrapped[-1] = f"{_cut(f'{wrapped[-1]} {words[0]}', file, size, width - size)}…"
+    return wrapped, not words
 
 
 def _cut(text: str, file: str, size: int, width: int) -> str:
-    low, high = 1, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if _width(text[:middle], file, size) <= width else (low, middle - 1)
-    return text[:low].rstrip(" ,;:–-")
+    """Return as much of the beginning of *text* as fits, without signs that lead on to the rest; by halving."""
+    least, most = 1, len(text)
+    while least < most:
+        middle = (least + most + 1) // 2
+        if _width(text[:middle], file, size) <= width:
+            least = middle
+        else:
+            most = middle - 1
+    return text[:least].rstrip(" ,;:–-")
 
 
 def _text(at: tuple[float, float], words: str, file: str, size: int, colour: str, *, anchor: str = "start") -> str:
@@ -316,14 +325,9 @@ def _tile(card: dict[str, Any], logo: str, files: dict[str, None]) -> str:
         return shades
     files[file] = None
     size = 54 if len(letters) > 1 else 68
-    return shades + _text(
-        (x + side / 2, y + side / 2 + size * (0.34 if file == HEADING else 0.28)),
-        letters,
-        file,
-        size,
-        tone,
-        anchor="middle",
-    )
+    # Where the letters of each typeface look centred.
+    baseline = y + side / 2 + size * (0.34 if file == HEADING else 0.28)
+    return shades + _text((x + side / 2, baseline), letters, file, size, tone, anchor="middle")
 
 
 def _foot(card: dict[str, Any], files: dict[str, None]) -> list[str]:
@@ -331,26 +335,26 @@ def _foot(card: dict[str, Any], files: dict[str, None]) -> list[str]:
     parts = []
     x = _EDGE
     for value, label in card.get("facts") or ():
-        shown, told = drawable(value), drawable(label)
-        if not shown or font_for(shown) != STRONG or font_for(told) != STRONG:
+        figure, words = drawable(value), drawable(label)
+        if not figure or font_for(figure) != STRONG or font_for(words) != STRONG:
             continue
-        wide = max(_width(shown, STRONG, 38), _width(told, TEXT, 24))
-        if x + wide > _LINE - 20:
+        fact_width = max(_width(figure, STRONG, 38), _width(words, TEXT, 24))
+        if x + fact_width > _LINE - 20:
             break
-        parts.append(_text((x, 486), shown, STRONG, 38, _INK))
-        parts.append(_text((x, 520), told, TEXT, 24, _QUIET))
-        x += round(wide) + 56
+        parts.append(_text((x, 486), figure, STRONG, 38, _INK))
+        parts.append(_text((x, 520), words, TEXT, 24, _QUIET))
+        x += round(fact_width) + 56
     parts.append(f'<path d="M{_EDGE} 546.5h{_LINE}" stroke="{_RULE}" stroke-width="2"/>')
     left = _EDGE
     if not card.get("has_own_mark"):
         parts.append(_MARK.format(x=_EDGE, y=566, scale=1.25, colour=_accent(card)))
         left += 56
-    site = drawable(card["site"])
+    site, host = drawable(card["site"]), drawable(card["host"])
     file = font_for(site, heading=True)
-    host = drawable(card["host"])
     if file:
         files[file] = None
-        parts.append(_text((left, 595), wrap(site, file, 28, 1, 560)[0][0], file, 28, _INK))
+        lines, _ = wrap(site, file, 28, 1, 560)
+        parts.append(_text((left, 595), lines[0], file, 28, _INK))
     if host and font_for(host) == STRONG:
         parts.append(_text((WIDTH - _EDGE, 594), _cut(host, TEXT, 26, 440), TEXT, 26, _QUIET, anchor="end"))
     return parts
@@ -387,15 +391,18 @@ def _as_png(logo: str) -> str:
 
 def _main() -> None:
     confinement.begin()
-    given, out = sys.stdin.buffer, sys.stdout.buffer
-    while select.select([given], [], [], IDLE_S)[0] and (line := given.readline()):
+    cards, pictures = sys.stdin.buffer, sys.stdout.buffer
+    while select.select([cards], [], [], IDLE_S)[0]:
+        line = cards.readline()
+        if not line:  # the server closed its end
+            return
         began_s = time.process_time()
         try:
-            drawn = draw(json.loads(line))
+            picture = draw(json.loads(line))
         except Exception:  # noqa: BLE001 - one card must not end the process
-            drawn = b""
-        out.write(HEAD.pack(len(drawn), time.process_time() - began_s) + drawn)
-        out.flush()
+            picture = b""
+        pictures.write(HEAD.pack(len(picture), time.process_time() - began_s) + picture)
+        pictures.flush()
 
 
 if __name__ == "__main__":

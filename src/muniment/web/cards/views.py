@@ -36,6 +36,7 @@ from muniment.web.context import address, own_address
 from muniment.web.presenters import company_lists, markdown, scores
 from muniment.web.presenters.marks import colour, initials
 from muniment.web.requests.page_cache import published, reader
+from muniment.web.requests.pagination import whole_number
 from muniment.web.requests.security_headers import POLICY
 from muniment.web.views.public.documents import document
 from muniment.web.wording.labels import label
@@ -59,16 +60,16 @@ def registry_picture(request: HttpRequest) -> HttpResponse:
     source.refresh()
     settings, stats = applied.current(), source.stats()
 
-    def said() -> tuple[JSONObject, object]:
+    def content() -> tuple[JSONObject, object]:
         card = registry_card(applied.registry_name(), msgspec.json.decode(stats.body)["data"], settings.texts)
         return card, settings.brand.mark
 
-    return _drawn(request, "registry", f"{stats.etag} {settings.texts}", said)
+    return _drawn(request, "registry", f"{stats.etag} {settings.texts}", content)
 
 
 def company_picture(request: HttpRequest, slug: str) -> HttpResponse:
     """Draw the card of a company."""
-    return _picture(request, "company", slug, _of_company)
+    return _picture(request, "company", slug, lambda bundle: (company_card(bundle), bundle["company"].get("logo")))
 
 
 def person_picture(request: HttpRequest, slug: str) -> HttpResponse:
@@ -89,67 +90,65 @@ def framework_picture(request: HttpRequest, framework_id: str) -> HttpResponse:
 def assessment_picture(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
     """Draw the card of a published report."""
 
-    def said(bundle: JSONObject) -> tuple[JSONObject, object]:
+    def content(bundle: JSONObject) -> tuple[JSONObject, object]:
         company = bundle["company"]
         return assessment_card(company, _score(company, framework_id)), company.get("logo")
 
-    return _picture(request, "company", slug, said, framework_id)
-
-
-def _of_company(bundle: JSONObject) -> tuple[JSONObject, object]:
-    return company_card(bundle), bundle["company"].get("logo")
+    return _picture(request, "company", slug, content, framework_id)
 
 
 def _picture(
-    request: HttpRequest, kind: str, key: str, said: Callable[[JSONObject], tuple[JSONObject, object]], part: str = ""
+    request: HttpRequest,
+    kind: str,
+    key: str,
+    content: Callable[[JSONObject], tuple[JSONObject, object]],
+    part: str = "",
 ) -> HttpResponse:
     """
     Return the card of a published document.
 
     Args:
-        said: returns what the card says of the document, and its logo.
+        content: returns what the card says of the document, and its logo.
         part: tells several cards of one document apart.
     """
     reader().refresh()
     found = document(kind, key)
-    return _drawn(request, f"{kind} {key}/{part}", found.etag, lambda: said(msgspec.json.decode(found.body)["data"]))
+    name = f"{kind} {key}/{part}"
+    return _drawn(request, name, found.etag, lambda: content(msgspec.json.decode(found.body)["data"]))
 
 
 def _drawn(
-    request: HttpRequest, what: str, version: str, said: Callable[[], tuple[JSONObject, object]]
+    request: HttpRequest, card_name: str, version: str, content: Callable[[], tuple[JSONObject, object]]
 ) -> HttpResponse:
     """
     Return the picture of a card.
 
     Args:
-        what: the name of the card.
-        version: changes with what it says.
-        said: returns what it says, and its logo.
+        card_name: tells cards apart.
+        version: changes with the content.
+        content: returns what the card says, and its logo; not called if the client has the picture.
     """
     base, name, brand = address(request), applied.registry_name(), applied.current().brand
-    made = digest(f"{DESIGN} {version} {base} {name}{_spoken()} {brand.accent}{brand.mark}".encode())
-    headers = {"ETag": etag(made.encode(), b"").decode(), "Cache-Control": KEPT}
-    if is_known(made.encode(), request.headers.get("If-None-Match", "").encode()):
+    # A card is another picture in another language.
+    language = "" if default() == SOURCE else f" {default()}"
+    drawing_key = digest(f"{DESIGN} {version} {base} {name}{language} {brand.accent}{brand.mark}".encode())
+    headers = {"ETag": etag(drawing_key.encode(), b"").decode(), "Cache-Control": KEPT}
+    if is_known(drawing_key.encode(), request.headers.get("If-None-Match", "").encode()):
         return HttpResponse(status=HTTPStatus.NOT_MODIFIED, headers=headers)
     with speaking(default()):
-        card, logo = said()
+        card, logo = content()
     card |= {"site": name, "host": urlsplit(base).netloc, "logo": _logo(logo)}
     card |= {"accent": accents(applied.current())[0], "has_own_mark": bool(brand.mark)}
     client = rate_key(request.META.get("REMOTE_ADDR", ""))
-    drawn = card_picture(f"{base} {what}", made, card, client)
-    return HttpResponse(drawn, content_type="image/png", headers=headers)
-
-
-def _spoken() -> str:
-    """Return the language of cards if it is not that of the code, so that a card is another one in another language."""
-    return "" if default() == SOURCE else f" {default()}"
+    picture = card_picture(f"{base} {card_name}", drawing_key, card, client)
+    return HttpResponse(picture, content_type="image/png", headers=headers)
 
 
 def _score(company: JSONObject, framework_id: str) -> JSONObject:
-    found = next((each for each in scores.assessments(company) if each["frameworkId"] == framework_id), None)
-    if found is None:
-        raise NotFound(gettext("This score is not published."), gettext("Its owners may have withdrawn it."))
-    return found
+    for score in scores.assessments(company):
+        if score["frameworkId"] == framework_id:
+            return score
+    raise NotFound(gettext("This score is not published."), gettext("Its owners may have withdrawn it."))
 
 
 def _logo(logo: object) -> str:
@@ -195,7 +194,7 @@ def oembed(request: HttpRequest) -> HttpResponse:
         f'<iframe src="{home}/embed" width="{width}" height="{height}" title="{escape(company["name"])}"'
         ' loading="lazy" sandbox="allow-popups allow-popups-to-escape-sandbox" style="border:0"></iframe>'
     )
-    found = {
+    answer = {
         "version": "1.0",
         "type": "rich",
         "provider_name": name,
@@ -209,24 +208,25 @@ def oembed(request: HttpRequest) -> HttpResponse:
         "thumbnail_width": drawing.DRAWN_WIDTH,
         "thumbnail_height": drawing.DRAWN_HEIGHT,
     }
-    return JsonResponse(found, headers={"Access-Control-Allow-Origin": "*"})
+    return JsonResponse(answer, headers={"Access-Control-Allow-Origin": "*"})
 
 
 def _slug_of(url: str, base: str) -> str:
     """Return the slug that an address of this instance names; raise NotFound for any other."""
     try:
-        asked, here = urlsplit(url), urlsplit(base)
+        page = urlsplit(url)
     except ValueError:
-        asked = here = urlsplit("")
-    parts = unquote(asked.path).strip("/").split("/")
-    if not asked.netloc or asked.netloc.lower() != here.netloc.lower() or len(parts) != 2 or parts[0] != "companies":
+        page = urlsplit("")
+    is_here = bool(page.netloc) and page.netloc.lower() == urlsplit(base).netloc.lower()
+    parts = unquote(page.path).strip("/").split("/")
+    if not is_here or len(parts) != 2 or parts[0] != "companies":
         raise NotFound(gettext("This is not the address of a company here."), gettext("Check the url parameter."))
     return parts[1]
 
 
 def _fitting(request: HttpRequest, name: str, size: int) -> int:
-    asked = request.GET.get(name, "")
-    return min(size, int(asked)) if asked.isascii() and asked.isdecimal() and len(asked) < 6 and int(asked) else size
+    """Return the usual size, or a smaller one that the site asks for; anything that is no size counts as none."""
+    return min(size, whole_number(request.GET.get(name, ""), 5) or size)
 
 
 def company_card(bundle: JSONObject) -> JSONObject:
@@ -234,17 +234,20 @@ def company_card(bundle: JSONObject) -> JSONObject:
     company = bundle["company"]
     people = len(company_lists.team_of(bundle.get("positions") or [])) or company.get("teamSize") or 0
     proposals = len(bundle.get("proposals") or [])
-    facts = [
-        (writing.amount(company.get("treasury") or ""), company.get(TREASURY_NOTE) or gettext("treasury")),
-        (number(people) if people else "", ngettext("person", "people", people)),
-        (number(proposals) if proposals else "", ngettext("proposal", "proposals", proposals)),
-        (company.get("symbol"), gettext("token")),
-    ]
+    facts = []
+    if company.get("treasury"):
+        facts.append((writing.amount(company["treasury"]), company.get(TREASURY_NOTE) or gettext("treasury")))
+    if people:
+        facts.append((number(people), ngettext("person", "people", people)))
+    if proposals:
+        facts.append((number(proposals), ngettext("proposal", "proposals", proposals)))
+    if company.get("symbol"):
+        facts.append((company["symbol"], gettext("token")))
     return {
         **_company(company),
         "above": _joined(label(company.get("type") or ""), label(company.get("industry") or "")),
         "summary": _summary(company.get("description") or _prose(company.get("body") or "")),
-        "facts": [each for each in facts if each[0]],
+        "facts": facts,
     }
 
 
@@ -268,10 +271,10 @@ def registry_card(name: str, stats: JSONObject, texts: Texts) -> JSONObject:
 def person_card(person: JSONObject) -> JSONObject:
     """Return what the card of a person says, without its picture and the registry."""
     positions = person.get("positions") or []
-    held = company_lists.organizations_of(positions)
-    names = dict.fromkeys(each.company.get("name") for each in held)
+    organizations = company_lists.organizations_of(positions)
+    names = dict.fromkeys(organization.company.get("name") for organization in organizations)
     facts = [
-        (len(held), ngettext("organization", "organizations", len(held))),
+        (len(organizations), ngettext("organization", "organizations", len(organizations))),
         (len(positions), ngettext("position", "positions", len(positions))),
     ]
     return {
@@ -288,15 +291,14 @@ def framework_card(framework: JSONObject) -> JSONObject:
     kind = gettext("Program") if framework["kind"] == "program" else gettext("Scoring framework")
     scores = framework.get("scoreCount") or 0
     state = gettext("Open") if framework["isOpen"] else gettext("Not open")
-    facts = [
-        (state, gettext("status")),
-        (number(scores) if scores else "", ngettext("published score", "published scores", scores)),
-    ]
+    facts = [(state, gettext("status"))]
+    if scores:
+        facts.append((number(scores), ngettext("published score", "published scores", scores)))
     return {
         **_named(framework["frameworkName"], "frameworks", framework["frameworkId"]),
         "above": _joined(kind, (framework.get("company") or {}).get("name")),
         "summary": _summary(framework["description"]),
-        "facts": [each for each in facts if each[0]],
+        "facts": facts,
     }
 
 
@@ -329,7 +331,9 @@ def _joined(*parts: str | None) -> str:
 
 def _prose(text: str) -> str:
     """Return a text that begins with a sentence; nothing for one that is lists below headings."""
-    return "" if text.lstrip().startswith(("#", "-", "*", "|", "<")) else text
+    if text.lstrip().startswith(("#", "-", "*", "|", "<")):
+        return ""
+    return text
 
 
 def _summary(text: str | None) -> str:

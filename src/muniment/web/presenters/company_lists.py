@@ -16,7 +16,7 @@ from muniment.kernel.pagination import Page
 from muniment.languages.writing import digits, number
 from muniment.schema.company_parts import person_key
 from muniment.web.presenters.charts import in_percent, percent
-from muniment.web.requests.pagination import Pager, pager_of
+from muniment.web.requests.pagination import Pager, pager_of, whole_number
 
 TITLES_SHOWN: Final = 3
 """Maximum titles of one person, where people are shown with their titles; their own page has all."""
@@ -366,10 +366,7 @@ def _weight(block: str) -> int:
 
 def cut(rows: Sequence[Any], asked: str, size: int) -> Page[Any]:
     """Return the page of *rows* whose number is *asked*; the last page beyond it, and the first for anything else."""
-    number = 1
-    if asked.isascii() and asked.isdigit() and len(asked) < 7:  # int() refuses thousands of digits
-        number = max(int(asked), 1)
-    number = min(number, Page([], 1, size, len(rows)).page_count)
+    number = min(whole_number(asked, 6) or 1, Page([], 1, size, len(rows)).page_count)
     return Page(list(rows[(number - 1) * size : number * size]), number, size, len(rows))
 
 

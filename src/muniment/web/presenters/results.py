@@ -15,6 +15,7 @@ from muniment.store.tables.answering import MAX_CELL_CHARACTERS, Answered
 from muniment.store.tables.statements import MAX_BYTES, MAX_CSV_ROWS, MAX_ROWS
 from muniment.web.presenters import charts
 from muniment.web.presenters.charts import ChartSlice
+from muniment.web.requests.pagination import whole_number
 
 ROWS_A_PAGE: Final = 100
 SHOWN_CHARACTERS: Final = 160
@@ -98,17 +99,12 @@ class Shown(NamedTuple):
 def chosen(values: "dict[str, str]", columns: int) -> Shown:
     """Read the choices in the values of an address; an invalid one counts as none."""
     order = values.get("_sort", "")
-    column = _whole(order.removeprefix("-"))
+    column = whole_number(order.removeprefix("-"), 5) or 0
     if column > columns:
         column = 0
     sort = -column if order.startswith("-") else column
-    page = max(1, _whole(values.get("_page", "")))
+    page = whole_number(values.get("_page", ""), 5) or 1
     return Shown(sort, page, values.get("_chart", ""))
-
-
-def _whole(text: str) -> int:
-    """Return the number that a text of the address writes in at most five digits; 0 for any other text."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
 
 
 class _Address:

@@ -33,6 +33,14 @@ class Pager(NamedTuple):
     links: list[Link]
 
 
+def whole_number(text: str, digits: int = 9) -> int | None:
+    """Return the number that a form or an address writes in at most *digits* digits; None for any other text."""
+    # int() takes signs, underscores and the digits of other scripts as well, and refuses thousands of digits.
+    if text.isascii() and text.isdigit() and len(text) <= digits:
+        return int(text)
+    return None
+
+
 def asked_page(query: QueryDict, name: str = "page") -> int:
     """
     Return the requested page number.

@@ -160,7 +160,7 @@ def parts(**members):
 )
 def test_a_company_that_raises_shows_its_open_round_as_far_as_it_is_public(rounds, said, when):
     (news,) = home.raising_news([item()], parts(funding_rounds=rounds))
-    assert (news.said, news.when) == ((said,), when)
+    assert (news.lines, news.when) == ((said,), when)
 
 
 def test_votes_of_a_day_are_named_and_many_are_counted():
@@ -172,7 +172,7 @@ def test_votes_of_a_day_are_named_and_many_are_counted():
         {"title": "Decided", "status": "passed", "endDate": "2199-12-01"},
     ]
     (news,) = home.voting_news([Vote("2199-12-01", item())], parts(proposals=proposals))
-    assert news.said == ("First", "second", "and 1 more")
+    assert news.lines == ("First", "second", "and 1 more")
     assert (news.when, news.at) == ("Ends 1 December 2199", "2199-12-01")
 
 
@@ -192,7 +192,7 @@ def test_a_vote_that_ends_today_says_so(monkeypatch):
 )
 def test_a_change_says_what_changed(fields, said):
     (news,) = home.updated_news([Updated(ChangeRow(9, "company", "harbour", "updated", AT, fields), item())])
-    assert (news.said, news.when) == ((said,), "20 November 2026")
+    assert (news.lines, news.when) == ((said,), "20 November 2026")
 
 
 def test_news_are_escaped_and_lead_to_the_company():

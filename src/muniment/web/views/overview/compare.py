@@ -103,7 +103,7 @@ class Side:
         self.rounds = rounds_of(bundle)
         self.concentration = company_lists.concentration_of(self.holders)
         today = company_lists.today()
-        self.open_votes = sum(company_lists.is_open(each, today) for each in self.proposals)
+        self.open_votes = sum(company_lists.is_open(proposal, today) for proposal in self.proposals)
 
     @property
     def slug(self) -> str:
@@ -133,10 +133,13 @@ class Side:
         """Return the amount of the listing, with what it is if it is no treasury."""
         amount = writing.amount(self.company.get("treasury") or "")
         note = self.company.get(TREASURY_NOTE)
-        return gettext("%(amount)s (%(note)s)") % {"amount": amount, "note": note} if amount and note else amount
+        if amount and note:
+            return gettext("%(amount)s (%(note)s)") % {"amount": amount, "note": note}
+        return amount
 
 
-_Told = Callable[[Side], object]
+_Fact = Callable[[Side], object]
+"""Returns what a row says of an organization."""
 
 
 @published("c", "add", "only", daily=True)
@@ -149,9 +152,9 @@ def compare(request: HttpRequest) -> HttpResponse:
     words = " ".join(request.GET.get("add", "").replace("\0", " ").split())[:WORDS]
     has_room = len(slugs) < MOST
     matches = _matches(words, slugs) if has_room else []
-    meant = _meant(words, matches)
-    if meant is not None:
-        return HttpResponseRedirect(_address([*slugs, meant.id]))
+    # A single match is added without a question, and so is the first if it has the very name that was typed.
+    if matches and (len(matches) == 1 or fold(matches[0].name) == fold(words)):
+        return HttpResponseRedirect(_address([*slugs, matches[0].id]))
     sides = [Side(bundles[slug]) for slug in slugs]
     context = {
         "room": "companies",
@@ -169,15 +172,6 @@ def compare(request: HttpRequest) -> HttpResponse:
         "canonical": f"{registry_address(request)}{_address(slugs)}",
     }
     return TemplateResponse(request, "registry/compare.html", context)
-
-
-def _meant(words: str, matches: Sequence[home.Item]) -> home.Item | None:
-    """Return the match that is added without a question: the only one, or the first if it has that very name."""
-    if not matches:
-        return None
-    first = matches[0]
-    is_sure = len(matches) == 1 or fold(first.name) == fold(words)
-    return first if is_sure else None
 
 
 def _removable(sides: Sequence[Side], slugs: Sequence[str]) -> list[tuple[Side, str]]:
@@ -220,21 +214,26 @@ def _address(slugs: Sequence[str]) -> str:
 
 
 def _bundles(slugs: Sequence[str]) -> dict[str, JSONObject]:
-    found = reader().documents([("company", slug) for slug in slugs])
-    return {key: msgspec.json.decode(each.body)["data"] for (_, key), each in found.items()}
+    documents = reader().documents([("company", slug) for slug in slugs])
+    return {slug: msgspec.json.decode(document.body)["data"] for (_, slug), document in documents.items()}
 
 
 def _matches(words: str, slugs: Sequence[str]) -> list[home.Item]:
     if not words:
         return []
-    items = reader().companies(ListQuery(q=words, page_size=FOUND_SHOWN + MOST)).items
-    return [each for each in map(home.item_of, items) if each.id not in slugs][:FOUND_SHOWN]
+    # Those that are chosen already may be among the matches, so as many more are looked for.
+    query = ListQuery(q=words, page_size=FOUND_SHOWN + MOST)
+    return [item for item in _items(query) if item.id not in slugs][:FOUND_SHOWN]
+
+
+def _items(query: ListQuery) -> list[home.Item]:
+    return [home.item_of(item) for item in reader().companies(query).items]
 
 
 def _starts() -> list[Choice]:
     """Return the organizations with the largest treasuries, to begin with."""
     query = ListQuery(sort="treasury", page_size=FOUND_SHOWN)
-    return [Choice(each, _address([each.id])) for each in map(home.item_of, reader().companies(query).items)]
+    return [Choice(item, _address([item.id])) for item in _items(query)]
 
 
 def _near(company: JSONObject, slugs: Sequence[str]) -> list[Choice]:
@@ -243,21 +242,25 @@ def _near(company: JSONObject, slugs: Sequence[str]) -> list[Choice]:
         return []
     chosen = settings.SCHEMA.listings["company"].select({"industry": (company["industry"],)})
     query = ListQuery(filters=chosen.filters, sort="treasury", page_size=FOUND_SHOWN + MOST)
-    items = map(home.item_of, reader().companies(query).items)
-    return [Choice(each, _address([*slugs, each.id])) for each in items if each.id not in slugs][:FOUND_SHOWN]
+    others = [item for item in _items(query) if item.id not in slugs]
+    return [Choice(item, _address([*slugs, item.id])) for item in others[:FOUND_SHOWN]]
 
 
 def rows_of(sides: Sequence[Side]) -> list[ComparedRow]:
     """Return every fact that at least one of the organizations has."""
-    found = [_row(label, sides, told) for label, told in _words().items()]
-    found += [_row(label, sides, told, is_number=True) for label, told in _numbers().items()]
-    found.append(_links(sides))
-    found += _declared(sides)
-    return [row for row in found if any(cell.text for cell in row.cells)]
+    rows = []
+    for label, fact in _words().items():
+        rows.append(_row(label, [ComparedCell(str(fact(side) or "")) for side in sides]))
+    for label, fact in _numbers().items():
+        rows.append(_row(label, [ComparedCell(str(fact(side) or "")) for side in sides], is_number=True))
+    links = [safe_link(side.company.get("website")) for side in sides]
+    rows.append(_row(gettext("Website"), [ComparedCell(bare(link), link) for link in links]))
+    rows += _declared(sides)
+    return [row for row in rows if any(cell.text for cell in row.cells)]
 
 
-def _words() -> Mapping[str, _Told]:
-    def member(name: str) -> _Told:
+def _words() -> Mapping[str, _Fact]:
+    def member(name: str) -> _Fact:
         return lambda side: labelled(name, str(side.company.get(name) or ""))
 
     return {
@@ -276,7 +279,7 @@ def _words() -> Mapping[str, _Told]:
     }
 
 
-def _numbers() -> Mapping[str, _Told]:
+def _numbers() -> Mapping[str, _Fact]:
     return {
         gettext("Treasury"): lambda side: side.amount,
         gettext("People"): lambda side: number(side.people) if side.people else "",
@@ -289,17 +292,20 @@ def _numbers() -> Mapping[str, _Told]:
 
 
 def _funding(side: Side) -> str:
-    latest = [
-        " · ".join(str(part) for part in (each.get("name"), each.get("target"), state(each["state"])) if part)
-        for each in side.rounds[-ROUNDS_SHOWN:]
-        if each.get("public") is not False
-    ]
-    return "; ".join(latest[::-1]) or (gettext("Raising") if side.company.get("raising") else "")
+    """Return the latest public rounds, the newest first; of a company that raises without one, that it raises."""
+    texts = []
+    for funding_round in reversed(side.rounds[-ROUNDS_SHOWN:]):
+        if funding_round.get("public") is not False:
+            parts = (funding_round.get("name"), funding_round.get("target"), state(funding_round["state"]))
+            texts.append(" · ".join(str(part) for part in parts if part))
+    if not texts and side.company.get("raising"):
+        return gettext("Raising")
+    return "; ".join(texts)
 
 
-def _row(label: str, sides: Sequence[Side], told: _Told, *, is_number: bool = False) -> ComparedRow:
-    cells = [ComparedCell(str(told(side) or "")) for side in sides]
-    return ComparedRow(label, cells, len({cell.text for cell in cells}) > 1, is_number, _lacking().get(label, ""))
+def _row(label: str, cells: list[ComparedCell], *, is_number: bool = False) -> ComparedRow:
+    differs = len({cell.text for cell in cells}) > 1
+    return ComparedRow(label, cells, differs, is_number, _lacking().get(label, ""))
 
 
 def _lacking() -> Mapping[str, str]:
@@ -308,35 +314,30 @@ def _lacking() -> Mapping[str, str]:
     return {**dict.fromkeys(lists, gettext("None listed")), gettext("Maintained by"): gettext("No owner yet")}
 
 
-def _links(sides: Sequence[Side]) -> ComparedRow:
-    links = [safe_link(side.company.get("website")) for side in sides]
-    cells = [ComparedCell(bare(link), link) for link in links]
-    return ComparedRow(gettext("Website"), cells, len({cell.text for cell in cells}) > 1)
-
-
 def _declared(sides: Sequence[Side]) -> Iterator[ComparedRow]:
     """Yield a row for each field that the operator declares."""
     record = settings.SCHEMA.company
-    facts = [declared_facts(side.company, record) for side in sides]
-    for name, field in record.by_name.items():
-        if field.is_additional and any(name in each for each in facts):
-            shown = [each.get(name, {}) for each in facts]
-            cells = [ComparedCell(fact.get("value", ""), fact.get("address", "")) for fact in shown]
-            is_number = isinstance(field.kind, Number | Money)
-            yield ComparedRow(gettext(field.label), cells, len({cell.text for cell in cells}) > 1, is_number)
+    facts_of_sides = [declared_facts(side.company, record) for side in sides]
+    for field in record.declared:
+        cells = []
+        for facts in facts_of_sides:
+            fact = facts.get(field.name, {})
+            cells.append(ComparedCell(fact.get("value", ""), fact.get("address", "")))
+        yield _row(gettext(field.label), cells, is_number=isinstance(field.kind, Number | Money))
 
 
 def shared_people(sides: Sequence[Side]) -> list[Shared]:
     """Return the people with a profile who have positions in at least two of the organizations, most of them first."""
-    held: dict[str, tuple[str, list[str]]] = {}
+    names: dict[str, str] = {}
+    organizations: dict[str, list[str]] = {}
     for side in sides:
         for member in side.members:
             if member.slug:
-                held.setdefault(member.slug, (member.name, []))[1].append(side.name)
-    ranked = sorted(held.items(), key=lambda each: (-len(each[1][1]), each[1][0]))
-    return [
-        Shared(name, f"/people/{quote(slug)}", ", ".join(names)) for slug, (name, names) in ranked if len(names) > 1
-    ]
+                names.setdefault(member.slug, member.name)
+                organizations.setdefault(member.slug, []).append(side.name)
+    shared = [slug for slug in names if len(organizations[slug]) > 1]
+    shared.sort(key=lambda slug: (-len(organizations[slug]), names[slug]))
+    return [Shared(names[slug], f"/people/{quote(slug)}", ", ".join(organizations[slug])) for slug in shared]
 
 
 def charts_of(sides: Sequence[Side]) -> list[tuple[str, SafeString]]:
@@ -347,14 +348,14 @@ def charts_of(sides: Sequence[Side]) -> list[tuple[str, SafeString]]:
         (gettext("Proposals"), lambda side: len(side.proposals), lambda side: number(len(side.proposals))),
         (gettext("Listed holders"), lambda side: len(side.holders), lambda side: number(len(side.holders))),
     ]
-    found = []
-    for title, measure, shown in measures:
-        slices = [
-            ChartSlice(side.name, measure(side), shown(side), address=side.address)
-            for side in sides
-            if measure(side) > 0  # nothing is known of the others
-        ]
+    drawn = []
+    for title, measure, text_of in measures:
+        slices = []
+        for side in sides:
+            value = measure(side)
+            if value > 0:  # nothing is known of the others
+                slices.append(ChartSlice(side.name, value, text_of(side), address=side.address))
         if len(slices) > 1:
-            named = ", ".join(f"{each.label} {each.text}" for each in slices)
-            found.append((title, charts.bar(title, f"{title}: {named}.", slices, unit=title)))
-    return found
+            named = ", ".join(f"{slice_.label} {slice_.text}" for slice_ in slices)
+            drawn.append((title, charts.bar(title, f"{title}: {named}.", slices, unit=title)))
+    return drawn

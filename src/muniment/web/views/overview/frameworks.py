@@ -50,12 +50,13 @@ def _others(framework_id: str, organization: str) -> list[FrameworkItem]:
     """Return other frameworks of the same organization by name, at most a page of them."""
     if not organization:
         return []
-    return [each for each in frameworks_of(reader(), organization) if each.framework_id != framework_id]
+    frameworks = frameworks_of(reader(), organization)
+    return [framework for framework in frameworks if framework.framework_id != framework_id]
 
 
 def _near(others: list[FrameworkItem], name: str) -> list[FrameworkItem]:
     """Return those whose names are next to *name*: a tenth part is next to the ninth."""
-    place = bisect.bisect([natural(each.framework_name) for each in others], natural(name))
+    place = bisect.bisect(others, natural(name), key=lambda other: natural(other.framework_name))
     start = max(0, min(place - OTHERS_SHOWN // 2, len(others) - OTHERS_SHOWN))
     return others[start : start + OTHERS_SHOWN]
 

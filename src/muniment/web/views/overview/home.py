@@ -81,13 +81,13 @@ class News(NamedTuple):
     A company, with one thing that is new about it.
 
     Args:
-        said: what it is, one line each.
+        lines: what it is, one line each.
         when: the day that matters, in words.
         at: the same for machines; empty if there is none.
     """
 
     company: Item
-    said: tuple[str, ...]
+    lines: tuple[str, ...]
     when: str = ""
     at: str = ""
 
@@ -104,8 +104,8 @@ def home(request: HttpRequest) -> HttpResponse:
     top = highlights(source, lists.today(), BARS)
     facets = source.facets("company", ListQuery(), ("type", "industry", "country"), BARS).by_name
     raising, voting = top.raising[:SHOWN], top.voting[:SHOWN]
-    parts = _parts(item_of(each).id for each in (*raising, *(vote.item for vote in voting)))
-    frameworks = sorted(map(framework_of, top.frameworks), key=lambda each: not each.is_open)
+    parts = _parts(item_of(item).id for item in (*raising, *(vote.item for vote in voting)))
+    frameworks = sorted(map(framework_of, top.frameworks), key=lambda framework: not framework.is_open)
     charts = [
         (gettext("Largest treasuries"), treasury_chart(top.largest), "/companies?sort=treasury"),
         (gettext("By type"), facet_chart(gettext("Companies by type"), "type", facets.get("type")), "/companies"),
@@ -135,32 +135,34 @@ def home(request: HttpRequest) -> HttpResponse:
         "room": "home",
         "figures": _figures(stats, top.treasuries),
         "has_companies": stats["total"],
-        "news": [(title, news_html(some), to) for title, some, to in news if some],
-        "charts": [each for each in charts if each[1]],
+        "news": [(title, news_html(companies), to) for title, companies, to in news if companies],
+        "charts": [(title, chart, to) for title, chart, to in charts if chart],
         "frameworks": frameworks[:FRAMEWORKS_SHOWN],
     }
     return TemplateResponse(request, "registry/home.html", context)
 
 
 def _parts(keys: Iterable[str]) -> dict[str, Parts]:
-    names = [("company", key) for key in dict.fromkeys(keys)]
-    return {key: parts_of(each.body) for (_, key), each in reader().documents(names).items()}
+    documents = reader().documents([("company", key) for key in dict.fromkeys(keys)])
+    return {key: parts_of(document.body) for (_, key), document in documents.items()}
 
 
 def _figures(stats: JSONObject, treasuries: int) -> list[JSONObject]:
-    every = [
+    combined = ngettext(
+        "combined treasury of %(count)s company", "combined treasury of %(count)s companies", treasuries
+    )
+    figures = [
         (gettext("companies"), number(stats["total"]), "/companies"),
         (gettext("people"), number(stats["founders"]), "/people"),
         (gettext("raising now"), number(stats["projectsRaising"]), "/companies?raising=true"),
         (
-            ngettext("combined treasury of %(count)s company", "combined treasury of %(count)s companies", treasuries)
-            % {"count": number(treasuries)},
+            combined % {"count": number(treasuries)},
             writing.amount(stats["totalTreasury"]) if treasuries else "0",
             "/companies?sort=treasury",
         ),
         (gettext("frameworks"), number(stats["frameworks"]), "/frameworks"),
     ]
-    return [{"label": label, "value": value, "address": to} for label, value, to in every if value != "0"]
+    return [{"label": label, "value": value, "address": to} for label, value, to in figures if value != "0"]
 
 
 def parts_of(body: bytes) -> Parts:
@@ -174,14 +176,18 @@ def raising_news(items: Iterable[bytes], parts: Mapping[str, Parts]) -> list[New
 
 
 def _raising(item: Item, parts: Parts) -> News:
-    rounds = rounds_of({"fundingRounds": parts.funding_rounds})
-    current = next((each for each in rounds if each["state"] == "open"), {})
-    said = " · ".join(str(current[name]) for name in ("name", "target") if current.get(name))
-    if closed := day_or_text(current.get("closed")):
-        return News(item, (said,), gettext("Closes %(day)s") % {"day": closed}, current["closed"])
-    opened = day_or_text(current.get("opened"))
-    when = gettext("Since %(day)s") % {"day": opened} if opened else ""
-    return News(item, (said,), when, current.get("opened") or "")
+    open_round: JSONObject = {}
+    for funding_round in rounds_of({"fundingRounds": parts.funding_rounds}):
+        if funding_round["state"] == "open":
+            open_round = funding_round
+            break
+    line = " · ".join(str(open_round[name]) for name in ("name", "target") if open_round.get(name))
+    closed, opened = open_round.get("closed"), open_round.get("opened")
+    if closed:
+        return News(item, (line,), gettext("Closes %(day)s") % {"day": day_or_text(closed)}, closed)
+    if opened:
+        return News(item, (line,), gettext("Since %(day)s") % {"day": day_or_text(opened)}, opened)
+    return News(item, (line,))
 
 
 def voting_news(votes: Iterable[Vote], parts: Mapping[str, Parts]) -> list[News]:
@@ -190,15 +196,14 @@ def voting_news(votes: Iterable[Vote], parts: Mapping[str, Parts]) -> list[News]
 
 
 def _voting(item: Item, ends: str, parts: Mapping[str, Parts]) -> News:
-    titles = [
-        str(each.get("title") or each.get("id") or gettext("Proposal"))
-        for each in parts.get(item.id, Parts()).proposals
-        if each.get("status") == "active" and str(each.get("endDate"))[:10] == ends
-    ]
-    said = titles[:TITLES_SHOWN]
-    if more := titles[TITLES_SHOWN:]:
-        said.append(gettext("and %(more)s more") % {"more": len(more)})
-    return News(item, tuple(said), _ending(ends), ends)
+    titles = []
+    for proposal in parts.get(item.id, Parts()).proposals:
+        if proposal.get("status") == "active" and str(proposal.get("endDate"))[:10] == ends:
+            titles.append(str(proposal.get("title") or proposal.get("id") or gettext("Proposal")))
+    lines = titles[:TITLES_SHOWN]
+    if len(titles) > TITLES_SHOWN:
+        lines.append(gettext("and %(more)s more") % {"more": len(titles) - TITLES_SHOWN})
+    return News(item, tuple(lines), _ending(ends), ends)
 
 
 def _ending(ends: str) -> str:
@@ -209,23 +214,26 @@ def _ending(ends: str) -> str:
 
 def updated_news(changes: Iterable[Updated]) -> list[News]:
     """Return the companies that changed last, with what changed."""
-    return [
-        News(item_of(each.item), (fields_of(each.change.fields),), day(each.change.at), each.change.at)
-        for each in changes
-    ]
+    news = []
+    for updated in changes:
+        change = updated.change
+        news.append(News(item_of(updated.item), (fields_of(change.fields),), day(change.at), change.at))
+    return news
 
 
 def fields_of(names: Sequence[str] | None) -> str:
     """Return what an update changed, in words."""
     labels = list(dict.fromkeys(map(changed_label_of, names or ())))
-    more = [gettext("%(count)d more") % {"count": len(labels) - FIELDS_SHOWN}] if len(labels) > FIELDS_SHOWN else []
-    return ", ".join([*labels[:FIELDS_SHOWN], *more])
+    more = len(labels) - FIELDS_SHOWN
+    if more > 0:
+        labels[FIELDS_SHOWN:] = [gettext("%(count)d more") % {"count": more}]
+    return ", ".join(labels)
 
 
 def new_news(items: Iterable[bytes]) -> list[News]:
     """Return the newest listings."""
-    found = map(item_of, items)
-    return [News(item, (item.description or "",), month_or_text(item.created_at)) for item in found]
+    listings = [item_of(item) for item in items]
+    return [News(item, (item.description or "",), month_or_text(item.created_at)) for item in listings]
 
 
 def news_html(news: Iterable[News]) -> SafeString:
@@ -235,14 +243,17 @@ def news_html(news: Iterable[News]) -> SafeString:
 
 def _news(news: News) -> str:
     company = news.company
-    when = f'<time datetime="{escape(news.at)}">{escape(news.when)}</time>' if news.at else escape(news.when)
-    said = "".join(
-        f'<p class="said" dir="auto">{escape(markdown.plain(line, LINE_CHARACTERS))}</p>' for line in news.said if line
-    )
+    when = escape(news.when)
+    if news.at:
+        when = f'<time datetime="{escape(news.at)}">{when}</time>'
+    lines = ""
+    for line in news.lines:
+        if line:
+            lines += f'<p class="said" dir="auto">{escape(markdown.plain(line, LINE_CHARACTERS))}</p>'
     return (
         f'<li class="listing">{mark_html(company.name, company.logo, key=company.id)}<div><div class="row apart">'
         f'<a class="name" href="{company.address}" dir="auto">{escape(company.name)}</a>'
-        f'<span class="quiet tiny">{when}</span></div>{said}</div></li>'
+        f'<span class="quiet tiny">{when}</span></div>{lines}</div></li>'
     )
 
 
@@ -265,23 +276,16 @@ def facet_chart(
     Args:
         words: returns the names of values that are codes.
     """
-    values = facet.values if facet else ()
-    counted = [each for each in values if each.value]
-    names = words() if counted else {}
-    slices = [
-        ChartSlice(
-            names.get(each.value) or labelled(name, each.value),
-            each.n,
-            number(each.n),
-            address=joined("/companies", [(name, each.value)]),
-        )
-        for each in counted
-    ]
+    names, slices = words(), []
+    for value, count, _ in facet.values if facet else ():
+        if value:
+            label = names.get(value) or labelled(name, value)
+            slices.append(ChartSlice(label, count, number(count), address=joined("/companies", [(name, value)])))
     return charts.bar(title, _described(title, slices), slices, unit=gettext("Companies"))
 
 
 def _described(title: str, slices: Sequence[ChartSlice]) -> str:
-    named = ", ".join(f"{each.label} {each.text}" for each in slices)
+    named = ", ".join(f"{slice_.label} {slice_.text}" for slice_ in slices)
     return f"{title}: {named}."
 
 
@@ -294,7 +298,10 @@ def profile_of_registry(name: str, base: str, modified_at: str) -> JSONObject:
         ("companies-latest.csv.gz", "text/csv"),
         ("tables-latest.sqlite.gz", "application/vnd.sqlite3"),
     )
-    return {
+    downloads = []
+    for file, kind in formats:
+        downloads.append({"@type": "DataDownload", "encodingFormat": kind, "contentUrl": f"{base}/exports/{file}"})
+    profile: JSONObject = {
         "@context": "https://schema.org",
         "@type": "Dataset",
         "@id": f"{base}/",
@@ -303,10 +310,9 @@ def profile_of_registry(name: str, base: str, modified_at: str) -> JSONObject:
         "description": gettext("Organizations, the people behind them and assessment frameworks."),
         "dateModified": modified_at,
         "isAccessibleForFree": True,
-        **({"license": licence} if licence else {}),
-        "creator": {"@type": "Organization", "name": name, "url": f"{base}/"},
-        "distribution": [
-            {"@type": "DataDownload", "encodingFormat": kind, "contentUrl": f"{base}/exports/{file}"}
-            for file, kind in formats
-        ],
     }
+    if licence:
+        profile["license"] = licence
+    profile["creator"] = {"@type": "Organization", "name": name, "url": f"{base}/"}
+    profile["distribution"] = downloads
+    return profile

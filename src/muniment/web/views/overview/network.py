@@ -8,8 +8,10 @@ lines: those to other organizations begin behind the longest name of a person.
 
 import textwrap
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
+from statistics import fmean
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -101,18 +103,18 @@ def network(request: HttpRequest, slug: str) -> HttpResponse:
     bundle = bundle_of(slug)
     company = bundle["company"]
     home = f"/companies/{quote(company['id'])}"
-    members = {each.slug: each for each in lists.team_of(bundle.get("positions") or []) if each.slug}
+    members = {member.slug: member for member in lists.team_of(bundle.get("positions") or []) if member.slug}
     slugs = ties.connected(reader(), members)
     page = lists.cut(slugs, request.GET.get("page", ""), PEOPLE)
-    wanted = dict.fromkeys((*slugs[:MOST_PEOPLE], *page.items))
-    others = ties.others_of(reader(), list(wanted), company["id"])
+    slugs_drawn = slugs[:MOST_PEOPLE]
+    slugs_shown = list(dict.fromkeys((*slugs_drawn, *page.items)))
     tied = {}
-    for person in wanted:
-        if held := others.get(person):
-            organizations = [OtherOrganization(each.slug, each.name) for each in held]
-            member = members[person]
-            tied[person] = Tie(person, member.name, member.titles, member.more, organizations)
-    shown = network_of([tied[each] for each in slugs[:MOST_PEOPLE] if each in tied])
+    for slug_of_person, others in ties.others_of(reader(), slugs_shown, company["id"]).items():
+        if others:
+            member = members[slug_of_person]
+            organizations = [OtherOrganization(other.slug, other.name) for other in others]
+            tied[slug_of_person] = Tie(slug_of_person, member.name, member.titles, member.more, organizations)
+    shown = network_of([tied[slug_drawn] for slug_drawn in slugs_drawn if slug_drawn in tied])
     context = {
         "room": "companies",
         "company": company,
@@ -127,7 +129,7 @@ def network(request: HttpRequest, slug: str) -> HttpResponse:
         "shown": shown,
         "total": len(slugs),
         "members_total": len(members),
-        "ties": [tied[each] for each in page.items if each in tied],
+        "ties": [tied[slug_listed] for slug_listed in page.items if slug_listed in tied],
         "others_shown": OTHERS_SHOWN,
     }
     return TemplateResponse(request, "company/network.html", context)
@@ -136,51 +138,52 @@ def network(request: HttpRequest, slug: str) -> HttpResponse:
 def network_of(ties: Sequence[Tie]) -> Network:
     """Return the first people and the organizations that most of them share, in the order of the picture."""
     people = list(ties[:MOST_PEOPLE])
-    shared: dict[OtherOrganization, int] = {}
-    for tie in people:
-        for place in tie.others:
-            shared[place] = shared.get(place, 0) + 1
-    ranked = sorted(shared, key=lambda place: (-shared[place], place.name, place.slug))
-    kept = ranked[:MOST_ORGANIZATIONS]
-    people = [tie for tie in people if set(tie.others) & set(kept)]
+    counts = Counter(organization for tie in people for organization in tie.others)
+    ranked = sorted(counts, key=lambda organization: (-counts[organization], organization.name, organization.slug))
+    organizations = ranked[:MOST_ORGANIZATIONS]
+    people = [tie for tie in people if set(tie.others) & set(organizations)]
+    # Each column in turn is ordered by where its lines lead in the other one: the mean of their rows.
     for _ in range(ROUNDS):
-        rows = {place: row for row, place in enumerate(kept)}
-        people.sort(key=lambda tie: (_mean([rows[each] for each in tie.others if each in rows]), tie.name, tie.slug))
-        held: dict[OtherOrganization, list[int]] = {}
+        rows = {organization: row for row, organization in enumerate(organizations)}
+        means: dict[str, float] = {}
+        for tie in people:
+            means[tie.slug] = fmean(rows[organization] for organization in tie.others if organization in rows)
+        people.sort(key=lambda tie: (means[tie.slug], tie.name, tie.slug))
+
+        rows_of_people: dict[OtherOrganization, list[int]] = {}
         for row, tie in enumerate(people):
-            for place in tie.others:
-                held.setdefault(place, []).append(row)
-        kept.sort(key=lambda place: (_mean(held[place]), place.name, place.slug))
-    return Network(people, kept, len(ranked) - len(kept))
-
-
-def _mean(rows: Sequence[int]) -> float:
-    return sum(rows) / len(rows)
+            for organization in tie.others:
+                rows_of_people.setdefault(organization, []).append(row)
+        means_of_others = {organization: fmean(rows) for organization, rows in rows_of_people.items()}
+        organizations.sort(key=lambda other: (means_of_others[other], other.name, other.slug))
+    return Network(people, organizations, len(ranked) - len(organizations))
 
 
 def picture(name: str, network: Network) -> SafeString:
     """Draw the network; the page lists the same for everybody, so the picture is for eyes and mice alone."""
     height = MARGIN * 2 + ROW * (max(len(network.people), len(network.organizations)) - 1)
-    people = _rows(len(network.people), height)
-    places = dict(zip(network.organizations, _rows(len(network.organizations), height), strict=True))
+    rows_of_people = _rows(len(network.people), height)
+    rows_of_others = dict(zip(network.organizations, _rows(len(network.organizations), height), strict=True))
     middle = height / 2
-    own = _own_lines(name)
-    start = min(GAP + max(_wide(each, OWN_LETTER) for each in own), PERSON_X - 100)
-    ends = [PERSON_X + 2 * GAP + _wide(_cut(tie.name), LETTER) for tie in network.people]
-    last = max(ends)
-    lines = [_line(start, middle, PERSON_X, y) for y in people]
-    for tie, y, end in zip(network.people, people, ends, strict=True):
-        kept = [places[each] for each in tie.others if each in places]
-        lines += [_line(last, y, OTHER_X, other, "tie", start=end) for other in kept]
-    nodes = [f'<circle class="own" cx="{start:g}" cy="{middle:g}" r="9"/>', _own_label(start - GAP, middle, own)]
-    nodes += [
-        _node(tie, "person", PERSON_X, y, _label(PERSON_X + GAP, y, tie.name))
-        for tie, y in zip(network.people, people, strict=True)
-    ]
-    nodes += [_node(place, "other", OTHER_X, y, _label(OTHER_X + GAP, y, place.name)) for place, y in places.items()]
+    name_lines = _own_lines(name)
+    own_x = min(GAP + max(_wide(line, OWN_LETTER) for line in name_lines), PERSON_X - 100)
+
+    name_ends = [PERSON_X + 2 * GAP + _wide(_cut(tie.name), LETTER) for tie in network.people]
+    bend = max(name_ends)
+    to_people, to_others, people = "", "", ""
+    for tie, y, name_end in zip(network.people, rows_of_people, name_ends, strict=True):
+        to_people += _line(own_x, middle, PERSON_X, y)
+        for organization in tie.others:
+            if organization in rows_of_others:
+                to_others += _line(bend, y, OTHER_X, rows_of_others[organization], "tie", start=name_end)
+        people += _node(tie, "person", PERSON_X, y, _label(PERSON_X + GAP, y, tie.name))
+    others = ""
+    for organization, y in rows_of_others.items():
+        others += _node(organization, "other", OTHER_X, y, _label(OTHER_X + GAP, y, organization.name))
+    own = f'<circle class="own" cx="{own_x:g}" cy="{middle:g}" r="9"/>{_own_label(own_x - GAP, middle, name_lines)}'
     return mark_safe(  # noqa: S308 - every part is escaped
         f'<svg class="network" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" aria-hidden="true">'
-        f'<g class="lines">{"".join(lines)}</g>{"".join(nodes)}</svg>'
+        f'<g class="lines">{to_people}{to_others}</g>{own}{people}{others}</svg>'
     )
 
 
@@ -209,7 +212,7 @@ def _node(of: Tie | OtherOrganization, kind: str, x: float, y: float, label: str
 
 def _own_lines(name: str) -> list[str]:
     """Return the organization's name in as many lines as it needs."""
-    width = OWN_CHARACTERS // (1 + any(map(_is_wide, name)))
+    width = OWN_CHARACTERS // 2 if any(map(_is_wide, name)) else OWN_CHARACTERS
     return textwrap.wrap(name, width, max_lines=OWN_LINES, placeholder="…") or [name]
 
 

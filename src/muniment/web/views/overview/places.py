@@ -90,8 +90,8 @@ def world_map(request: HttpRequest) -> HttpResponse:
         "states": states[:STATES_SHOWN],
         "states_more": len(states) - STATES_SHOWN + (facets["state"].more if "state" in facets else 0),
         "picture": picture(countries) if countries else "",
-        "steps": steps_of([each for each in countries if each.is_drawn]),
-        "undrawn": [each for each in countries if not each.is_drawn],
+        "steps": steps_of([country for country in countries if country.is_drawn]),
+        "undrawn": [country for country in countries if not country.is_drawn],
         "canonical": f"{address(request)}/map",
     }
     return TemplateResponse(request, "registry/map.html", context)
@@ -105,48 +105,51 @@ def world() -> World:
 def countries_of(facet: Facet | None) -> list[CountedCountry]:
     """Return the countries of a registry, those with the most companies first."""
     values = facet.values if facet else ()
-    counted = [each for each in values if each.value and each.n]
-    most = max((each.n for each in counted), default=1)
+    counted = [value for value in values if value.value and value.n]
+    most = max((value.n for value in counted), default=1)
     names, drawn = country_names(), world().countries
-    found = [
-        CountedCountry(
-            each.value, names.get(each.value, each.value), each.n, level_of(each.n, most), each.value in drawn
+    countries = []
+    for value in counted:
+        code = value.value
+        countries.append(
+            CountedCountry(code, names.get(code, code), value.n, level_of(value.n, most), is_drawn=code in drawn)
         )
-        for each in counted
-    ]
-    return sorted(found, key=lambda each: (-each.n, each.name))
+    return sorted(countries, key=lambda country: (-country.n, country.name))
 
 
 def states_of(facet: Facet | None) -> list[CountedState]:
     """Return the states and regions of a registry, those with the most companies first."""
     values = facet.values if facet else ()
-    return [CountedState(each.value, each.n) for each in values if each.value and each.n]
+    return [CountedState(value.value, value.n) for value in values if value.value and value.n]
 
 
 def level_of(n: int, most: int) -> int:
     """Return the level of a number, from 1; each stands for as many times more than the one before it."""
-    return 1 if most <= 1 else min(LEVELS, 1 + int(LEVELS * math.log(n) / math.log(most)))
+    if most <= 1:
+        return 1
+    return min(LEVELS, 1 + int(LEVELS * math.log(n) / math.log(most)))
 
 
 def steps_of(countries: Sequence[CountedCountry]) -> list[LegendStep]:
     """Return the levels that the map has, from the least."""
-    held: dict[int, list[int]] = {}
-    for each in countries:
-        held.setdefault(each.level, []).append(each.n)
-    ranges = ((level, min(numbers), max(numbers)) for level, numbers in sorted(held.items()))
-    return [LegendStep(level, _range(low, high)) for level, low, high in ranges]
+    numbers: dict[int, list[int]] = {}
+    for country in countries:
+        numbers.setdefault(country.level, []).append(country.n)
+    return [LegendStep(level, _range(min(numbers[level]), max(numbers[level]))) for level in sorted(numbers)]
 
 
 def _range(low: int, high: int) -> str:
-    words = {"low": number(low), "high": number(high)}
-    return number(low) if low == high else gettext("%(low)s to %(high)s") % words
+    if low == high:
+        return number(low)
+    return gettext("%(low)s to %(high)s") % {"low": number(low), "high": number(high)}
 
 
 def picture(countries: Sequence[CountedCountry]) -> SafeString:
     """Draw the map; the table beside it is for everybody, so the picture is for eyes and mice alone."""
     shapes = world()
-    empty = "".join(path for code, path in shapes.countries.items() if code not in {each.code for each in countries})
-    shown = "".join(_country(each, shapes.countries[each.code]) for each in countries if each.is_drawn)
+    codes = {country.code for country in countries}
+    empty = "".join(path for code, path in shapes.countries.items() if code not in codes)
+    shown = "".join(_country(country, shapes.countries[country.code]) for country in countries if country.is_drawn)
     return mark_safe(  # noqa: S308 - shapes of ours; names are escaped
         f'<svg class="world" viewBox="0 0 {shapes.width} {shapes.height}" aria-hidden="true">'
         f'<path d="{empty}{shapes.others}"/>{shown}</svg>'
