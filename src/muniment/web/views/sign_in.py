@@ -24,6 +24,7 @@ from muniment.accounts.models import Account
 from muniment.kernel.problems import NotFound
 from muniment.web import context
 from muniment.web.requests.page_cache import kept_part
+from muniment.web.requests.pagination import whole_number
 
 _TOKEN: Final = re.compile(r'(?<=name="csrfmiddlewaretoken" value=")[A-Za-z0-9]+')
 _PLACE: Final = "{token}"
@@ -46,9 +47,10 @@ def sign_in(request: HttpRequest) -> HttpResponseBase:
 
 def by_link(request: HttpRequest) -> HttpResponseBase:
     """Show whose account a link of the command line signs in, or sign in."""
-    number, token = (request.GET.get(name, "") for name in ("account", "token"))
-    is_number = number.isascii() and number.isdigit() and len(number) < 16
-    account = Account.objects.filter(pk=number, is_active=True, deleted_at=None).first() if is_number else None
+    number, token = whole_number(request.GET.get("account", ""), 15), request.GET.get("token", "")
+    account = None
+    if number is not None:
+        account = Account.objects.filter(pk=number, is_active=True, deleted_at=None).first()
     if account is None or not link_tokens.check_token(account, token):
         messages.error(request, gettext("This sign-in link was used, or is older than 15 minutes. Make a new one."))
         return HttpResponseRedirect(reverse("account_login"))

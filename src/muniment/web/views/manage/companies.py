@@ -28,7 +28,7 @@ from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import Question, ask, manage_page
-from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
+from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager, whole_number
 
 STATES: Final = {
     "draft": gettext_lazy("Draft. Only the owners can see it. Submit it for review when it's ready."),
@@ -79,6 +79,10 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     typed = form_data(request)
     facts, rounds = mine.bundle["company"], rounds_of(mine.bundle)
     pending = {key: {"before": facts.get(key), "after": value} for key, value in mine.pending_changes.items()}
+    open_invitations = []
+    for invitation in invitations.list_invitations(actor, slug):
+        expires_at = invitation.invited_at + invitations.VALID_FOR
+        open_invitations.append({"pk": invitation.pk, "email": invitation.email, "expires_at": expires_at})
     context = {
         **frame(mine, "overview"),
         "state_words": STATES["unlisted by owner" if mine.unlisted_by == UnlistedBy.OWNER else mine.state],
@@ -86,16 +90,13 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "owners": owners,
         "is_owner": any(owner.account_id == actor.account_id for owner in owners),
         "rounds": rounds,
-        "open_round": next((each for each in rounds if each["state"] != "closed"), None),
+        "open_round": next((row for row in rounds if row["state"] != "closed"), None),
         "pending": differences.lines_of(pending),
         "pending_since": PendingChange.objects.filter(company__slug=slug, decision="").first(),
-        "invitations": [
-            {"pk": each.pk, "email": each.email, "expires_at": each.invited_at + invitations.VALID_FOR}
-            for each in invitations.list_invitations(actor, slug)
-        ],
+        "invitations": open_invitations,
         "host": host_of(str(facts.get("website") or "")),
         "missing": missing_of(facts),
-        "former_names": [{**each, "shown": former_name(each)} for each in list_former_names(actor, slug)],
+        "former_names": [{**entry, "shown": former_name(entry)} for entry in list_former_names(actor, slug)],
         "is_reviewer": actor.is_reviewer,
         "names": list_unlinked(actor, slug) if mine.state == "published" else [],
         "invited": typed.get("email", "") if typed else "",
@@ -108,10 +109,10 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     """Show every change with its diff and a button to revert it."""
     actor = actor_of(request)
     mine = listings.get_company(actor, slug)
-    found = listings.company_history(actor, slug, page=asked_page(request.GET), page_size=PAGE_SIZE)
+    page = listings.company_history(actor, slug, page=asked_page(request.GET), page_size=PAGE_SIZE)
     room = differences.Room()
     entries = []
-    for entry in found.items:
+    for entry in page.items:
         lines = _with_owners(differences.lines_of_entry(entry, room), entry.action, slug)
         is_change = entry.action in {"updated", "reverted", "change approved", "imported"}
         had_values = not entry.is_loaded or any(key in entry.before for key in entry.after)
@@ -123,7 +124,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
             "can_revert": is_change and had_values,
         }
         entries.append(row)
-    context = {**frame(mine, "history"), "entries": entries, "pager": pager(request, ("page",), found)}
+    context = {**frame(mine, "history"), "entries": entries, "pager": pager(request, ("page",), page)}
     return manage_page(request, "manage/history.html", context)
 
 
@@ -133,7 +134,7 @@ def _with_owners(lines: list[differences.DiffLine], action: str, slug: str) -> l
         return lines
     keys = [text for line in lines for text in (line.was, line.now) if text.isdecimal()]
     owners = Ownership.objects.filter(company__slug=slug, account_id__in=keys).select_related("account")
-    emails = {str(each.account_id): each.account.email for each in owners}
+    emails = {str(owner.account_id): owner.account.email for owner in owners}
     former = gettext("a former owner")
 
     def named(text: str) -> str:
@@ -202,8 +203,10 @@ def funding(request: HttpRequest, slug: str) -> HttpResponse:
             target, opened = post.get("target") or None, post.get("opened") or None
             listings.open_funding_round(actor, slug, name=post.get("name", ""), target=target, opened=opened)
             messages.success(request, gettext("Round opened."))
-    except (BadFields, Conflict) as refusal:
-        messages.error(request, told(refusal) if isinstance(refusal, Conflict) else f"{translated(refusal.message)} ")
+    except Conflict as refusal:
+        messages.error(request, told(refusal))
+    except BadFields as refusal:
+        messages.error(request, f"{translated(refusal.message)} ")
     return HttpResponseRedirect(f"/manage/companies/{slug}#funding")
 
 
@@ -223,31 +226,31 @@ def asked_version(request: HttpRequest) -> int | None:
 
 
 def version_of(form: QueryDict) -> int | None:
-    text = form.get("version", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+    return whole_number(form.get("version", ""))
 
 
-def say(request: HttpRequest, done: listings.CompanyUpdate | None, said: str = "") -> None:
-    said = said or gettext("Saved.")
-    if done is None:
+def say(request: HttpRequest, update: listings.CompanyUpdate | None, saved: str = "") -> None:
+    """Add the messages about an update: what was withdrawn, what waits for others, and what was saved."""
+    saved = saved or gettext("Saved.")
+    if update is None:
         messages.info(request, gettext("No changes to save."))
         return
-    if done.withdrawn:
+    if update.withdrawn:
         withdrawn = gettext("Your request to change %(fields)s was withdrawn.")
-        messages.warning(request, withdrawn % {"fields": _labels(done.withdrawn)})
-    if done.replaced:
+        messages.warning(request, withdrawn % {"fields": _labels(update.withdrawn)})
+    if update.replaced:
         replaced = gettext("Your earlier request to change %(fields)s was replaced.")
-        messages.warning(request, replaced % {"fields": _labels(done.replaced)})
-    if done.awaiting_people:
+        messages.warning(request, replaced % {"fields": _labels(update.replaced)})
+    if update.awaiting_people:
         asked = gettext("Asked to confirm their position: %(slugs)s. Until then only the name is shown.")
-        messages.info(request, asked % {"slugs": ", ".join(done.awaiting_people)})
-    if done.awaiting_review:
+        messages.info(request, asked % {"slugs": ", ".join(update.awaiting_people)})
+    if update.awaiting_review:
         pending = ngettext(
-            "Your new %(fields)s is pending review.", "Pending review: %(fields)s.", len(done.awaiting_review)
+            "Your new %(fields)s is pending review.", "Pending review: %(fields)s.", len(update.awaiting_review)
         )
-        messages.warning(request, f"{said} {pending % {'fields': _labels(done.awaiting_review)}}")
-    elif done.applied or done.withdrawn:
-        messages.success(request, said)
+        messages.warning(request, f"{saved} {pending % {'fields': _labels(update.awaiting_review)}}")
+    elif update.applied or update.withdrawn:
+        messages.success(request, saved)
     else:
         messages.info(request, gettext("No changes to save."))
 

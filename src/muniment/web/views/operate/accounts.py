@@ -115,9 +115,9 @@ def accounts(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         with problems_shown(request, BadRequest, Conflict):
             email, role = request.POST.get("email", ""), request.POST.get("role", "")
-            made = operations.create_account(actor, email[:254], role=role)
+            created = operations.create_account(actor, email[:254], role=role)
             messages.success(request, gettext("Account created. It signs in by a code that we email."))
-            return HttpResponseRedirect(_address(made.pk))
+            return HttpResponseRedirect(_address(created.pk))
     role, state = chosen(query, "role", tuple(ROLES)), chosen(query, "state", tuple(STATES))
     words = query.get("q", "").strip()[:200]
     found = operations.search_accounts(

@@ -38,6 +38,7 @@ from muniment.web.presenters.company import further_fields
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import Question, Words, ask, problems_shown
+from muniment.web.requests.pagination import whole_number
 from muniment.web.views.operate.frame import operate_page
 
 HOME: Final = "/operate/fields"
@@ -163,21 +164,24 @@ class FieldForm(forms.Form):
     def to_table(self, of: str) -> JSONObject:
         """Return the declaration as ``registry.toml`` would have it; what is left out has its default."""
         self.is_valid()
+        # What the form itself refuses, such as an unknown kind, is judged by the schema too.
         data = {name: self.cleaned_data.get(name, self.data.get(name, "")) for name in self.fields}
-        label = " ".join(str(data["label"]).split())
-        found: JSONObject = {"of": of, "key": str(data["key"]).strip() or key_of(label), "label": label}
-        found["kind"] = data["kind"]
-        if said := " ".join(str(data["help"]).split()):
-            found["help"] = said
-        lines = str(data["choices"]).splitlines()
-        bounds = {name: str(data[name]).strip() for name in ("min", "max")}
-        options: JSONObject = {
-            "choices": [" ".join(line.split()) for line in lines if line.strip()],
-            "check": data["check"],
-            **{name: _number(text) for name, text in bounds.items() if text},
-        }
-        found |= {name: value for name, value in options.items() if data["kind"] in OPTIONS[name] and value != ""}
-        return {**found, **{name: data[name] for name, value in _BUILT_IN.items() if data[name] != value}}
+        label, help_text = " ".join(str(data["label"]).split()), " ".join(str(data["help"]).split())
+        key = str(data["key"]).strip() or key_of(label)
+        table: JSONObject = {"of": of, "key": key, "label": label, "kind": data["kind"]}
+        if help_text:
+            table["help"] = help_text
+        choices = [" ".join(line.split()) for line in str(data["choices"]).splitlines() if line.strip()]
+        options: JSONObject = {"choices": choices, "check": data["check"]}
+        for name in ("min", "max"):
+            options[name] = _number(str(data[name]).strip())
+        for name, value in options.items():
+            if data["kind"] in OPTIONS[name] and value != "":
+                table[name] = value
+        for name, built_in in _BUILT_IN.items():
+            if data[name] != built_in:
+                table[name] = data[name]
+        return table
 
     def put(self, fault: DeclarationFault) -> None:
         """Show a fault beside its field, unless one is there."""
@@ -185,21 +189,21 @@ class FieldForm(forms.Form):
             return
         if fault.member == "key" and "label" in self.errors:  # the key is made of the label
             return
-        said = fault.says.removeprefix(f"{fault.label}: ")
+        text = fault.says.removeprefix(f"{fault.label}: ")
         if fault.member == "choices" and not str(self.data.get("choices", "")).strip():
-            said = gettext("Enter at least one choice, one per line.").removesuffix(".")
-        self.add_error(fault.member if fault.member in self.fields else None, f"{said[:1].upper()}{said[1:]}.")
+            text = gettext("Enter at least one choice, one per line.").removesuffix(".")
+        self.add_error(fault.member if fault.member in self.fields else None, f"{text[:1].upper()}{text[1:]}.")
 
 
 @operator("GET", "HEAD")
 def fields(request: HttpRequest) -> HttpResponse:
     """List the declared fields, with how many values each has, and whether they are in use."""
     latest = latest_version()
-    found = editing.list_fields(latest)
+    declared_fields = editing.list_fields(latest)
     context = {
         "number": latest.number,
-        "rooms": [_room(of, [each for each in found if each.declared.of == of]) for of in PLACES],
-        "is_declared": bool(found),
+        "rooms": [_room(of, [field for field in declared_fields if field.declared.of == of]) for of in PLACES],
+        "is_declared": bool(declared_fields),
         "progress": progress.progress_of(publisher.head()[1]),
         "most": MAX_FIELDS,
     }
@@ -257,30 +261,30 @@ def remove(request: HttpRequest, of: str, key: str) -> HttpResponse:
             except InvalidSettings as refusal:  # a saved query reads its column
                 messages.error(request, str(refusal))
         return HttpResponseRedirect(HOME)
-    n = next(each.values.n for each in editing.list_fields(latest) if each.declared == declared)
+    n = next(field.values.n for field in editing.list_fields(latest) if field.declared == declared)
     searches = count_searches_by(_COLLECTIONS[of], parameters_of(declared))
     kept = gettext("The field has no values.")
     if n:
-        said = ngettext(
+        words = ngettext(
             "%(n)d value is kept. It is shown under “More details” and exported, but can no longer be edited or"
             " filtered by.",
             "%(n)d values are kept. They are shown under “More details” and exported, but can no longer be edited or"
             " filtered by.",
             n,
         )
-        kept = said % {"n": n}
+        kept = words % {"n": n}
     sentences = [
         kept,
         gettext("Declare a field with the key %(key)s again, and they are its values again.") % {"key": key},
         gettext("To hide the values too, retire the field instead."),
     ]
     if searches:
-        said = ngettext(
+        words = ngettext(
             "%(n)d saved search filters by it, and will find more.",
             "%(n)d saved searches filter by it, and will find more.",
             searches,
         )
-        sentences.append(said % {"n": searches})
+        sentences.append(words % {"n": searches})
     question = Question(
         gettext("Remove the field “%(label)s”?") % {"label": declared.label}, sentences, gettext("Remove field")
     )
@@ -372,34 +376,29 @@ def _preview(found: StoredValues) -> dict[str, Any]:
     }
 
 
-def _room(of: str, found: Sequence[editing.Field]) -> FieldRoom:
-    taken = {each.declared.key for each in found}
-    rows = [
-        FieldRow(
-            each.declared,
-            KINDS[each.declared.kind],
-            each.values,
-            _address(of, each.declared.key),
-            each is found[0],
-            each is found[-1],
-        )
-        for each in found
-    ]
-    presets = [
-        (f"{HOME}/{of}?preset={name}", gettext(preset["label"]))
-        for name, preset in PRESETS.items()
-        if name not in taken and (of == "company" or name not in OF_COMPANIES)
-    ]
-    return FieldRoom(of, PLACES[of], rows, presets, len(found) >= MAX_FIELDS)
+def _room(of: str, declared_fields: Sequence[editing.Field]) -> FieldRoom:
+    rows, keys = [], set()
+    for field in declared_fields:
+        declared = field.declared
+        is_first, is_last = field is declared_fields[0], field is declared_fields[-1]
+        address = _address(of, declared.key)
+        rows.append(FieldRow(declared, KINDS[declared.kind], field.values, address, is_first, is_last))
+        keys.add(declared.key)
+    presets = []
+    for name, preset in PRESETS.items():
+        if name not in keys and (of == "company" or name not in OF_COMPANIES):
+            presets.append((f"{HOME}/{of}?preset={name}", gettext(preset["label"])))
+    return FieldRoom(of, PLACES[of], rows, presets, len(declared_fields) >= MAX_FIELDS)
 
 
 def _declared(preset: dict[str, Any]) -> dict[str, Any]:
     """Return the values of a preset, with its label and its help in the language of the operator."""
-    values: dict[str, Any] = {**preset}
-    values |= {name: gettext(preset[name]) for name in ("label", "help") if name in preset}
+    values: dict[str, Any] = {}
     for name, value in preset.items():
-        if isinstance(value, list):
-            values[name] = tuple(value)
+        if name in {"label", "help"}:
+            values[name] = gettext(value)
+        else:
+            values[name] = tuple(value) if isinstance(value, list) else value
     return values
 
 
@@ -409,11 +408,12 @@ def _address(of: str, key: str) -> str:
 
 def _version(text: str) -> int:
     """Return the version that a page showed, which is changed only if there is no later one."""
-    if text.isascii() and text.isdigit() and len(text) < 10:
-        return int(text)
-    raise Conflict(
-        gettext("The page does not say which version of the settings it shows."), gettext("Open the page again.")
-    )
+    number = whole_number(text)
+    if number is None:
+        raise Conflict(
+            gettext("The page does not say which version of the settings it shows."), gettext("Open the page again.")
+        )
+    return number
 
 
 def values_of(declared: Declaration) -> JSONObject:
@@ -430,7 +430,9 @@ def key_of(label: str) -> str:
     """Return a key made of a label: Year of construction is yearOfConstruction."""
     plain = unicodedata.normalize("NFKD", label.replace("ß", "ss")).encode("ascii", "ignore").decode()
     first, *others = re.findall(r"[A-Za-z0-9]+", plain) or [""]
-    key = "".join([first.lower(), *(f"{each[:1].upper()}{each[1:].lower()}" for each in others)])
+    key = first.lower()
+    for word in others:
+        key += word[:1].upper() + word[1:].lower()
     return re.sub(r"^\d+", "", key)[:40]
 
 

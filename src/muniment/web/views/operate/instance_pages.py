@@ -60,8 +60,11 @@ class ScheduleForm(forms.Form):
     monthly = _number(gettext_lazy("Monthly backups to keep"))
 
     def __init__(self, data: Any, *, schedule: contributed.BackupSchedule) -> None:
-        kept = dict(each.split("=", 1) for each in schedule.keep.replace(",", " ").split())
-        super().__init__(data, initial={"interval_min": schedule.interval_min, **kept})
+        initial: JSONObject = {"interval_min": schedule.interval_min}
+        for rule in schedule.keep.replace(",", " ").split():
+            period, number = rule.split("=", 1)
+            initial[period] = number
+        super().__init__(data, initial=initial)
 
     def clean(self) -> JSONObject:
         """Put the numbers together as the setting writes them; require one of the newest if there are others."""
@@ -115,15 +118,17 @@ def backups(request: HttpRequest) -> HttpResponse:
             ask(actor_of(request))
             messages.success(request, gettext("A backup is being made. It appears in the list when it is verified."))
         return HttpResponseRedirect(BACKUPS)
-    found = read()
-    form = ScheduleForm(request.POST if do else None, schedule=found.schedule)
+    status = read()
+    form = ScheduleForm(request.POST if do else None, schedule=status.schedule)
     if do and form.is_valid() and _apply_schedule(request, form, do):
         return HttpResponseRedirect(BACKUPS)
+    # The address of a bucket is shown without its key, so it cannot be part of a command.
+    place = "PLACE" if status.place.startswith("s3:") else status.place
     context = {
-        "found": found,
+        "found": status,
         "form": form,
-        "kept": _kept(found.schedule.keep),
-        "restore_lines": _RESTORE % (found.place if not found.place.startswith("s3:") else "PLACE"),
+        "kept": _kept(status.schedule.keep),
+        "restore_lines": _RESTORE % place,
     }
     return operate_page(request, "backups", "operate/backups.html", context)
 
@@ -140,13 +145,13 @@ def _kept(keep: str) -> list[str]:
 def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
     """Apply the schedule as a version of the registry's settings; return False with faults in the form."""
     latest = registry_operations.latest_version()
-    chosen = msgspec.to_builtins(latest.settings.backups)
+    schedule = msgspec.to_builtins(latest.settings.backups)
     if do == "save":
-        chosen |= form.cleaned_data
-        chosen["interval_min"] = form.cleaned_data["interval_min"] or 0
+        schedule |= form.cleaned_data
+        schedule["interval_min"] = form.cleaned_data["interval_min"] or 0
     elif do in {"pause", "resume"}:
-        chosen["paused"] = do == "pause"
-    document = {**msgspec.to_builtins(latest.settings), "backups": chosen}
+        schedule["paused"] = do == "pause"
+    document = {**msgspec.to_builtins(latest.settings), "backups": schedule}
     try:
         registry_operations.apply_settings(
             actor_of(request), reading.check(document), expected_number=latest.number, note="Backups"
@@ -159,8 +164,8 @@ def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
     except Conflict as refusal:
         show_problem(request, refusal)
         return True
-    said = {"pause": gettext("Backups are paused."), "resume": gettext("Backups are made again.")}
-    messages.success(request, said.get(do, gettext("The schedule is changed.")))
+    words = {"pause": gettext("Backups are paused."), "resume": gettext("Backups are made again.")}
+    messages.success(request, words.get(do, gettext("The schedule is changed.")))
     return True
 
 

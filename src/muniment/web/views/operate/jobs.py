@@ -135,17 +135,29 @@ def _reason(error: str) -> str:
 
 
 def _line(job: Job) -> JobLine:
-    is_mail, handler = job.kind == KIND, handlers.handler(job.kind)
-    word = _outcome(job) if is_mail else ""
-    is_told = bool(job.error) and (not is_mail or job.error.startswith(_OF_DELIVERY))
+    tone = TONES.get(State(job.state), "")
+    recipient = ""
+    word: Words = ""
+    if job.kind == KIND:
+        what = message_kind(str(job.payload.get("kind", "")))
+        recipient = ", ".join(job.payload.get("to", ()))
+        word = _outcome(job)
+        if word == _WRITTEN:
+            tone = "wait"
+        has_reason = job.error.startswith(_OF_DELIVERY)
+    else:
+        what = job_kind(job.kind)
+        has_reason = bool(job.error)
+    handler = handlers.handler(job.kind)
+    # Where a failure released something that the job needs, it cannot be tried again.
+    is_retried = job.state == State.FAILED and handler is not None and handler.ended is None
     return JobLine(
         job=job,
-        tone="wait" if word == _WRITTEN else TONES.get(State(job.state), ""),
-        what=message_kind(str(job.payload.get("kind", ""))) if is_mail else job_kind(job.kind),
-        recipient=", ".join(job.payload.get("to", ())) if is_mail else "",
-        reason=_reason(job.error) if is_told else "",
+        tone=tone,
+        what=what,
+        recipient=recipient,
+        reason=_reason(job.error) if has_reason else "",
         word=word,
-        can_retry=job.state == State.QUEUED
-        or (job.state == State.FAILED and handler is not None and handler.ended is None),
+        can_retry=job.state == State.QUEUED or is_retried,
         can_cancel=job.state in UNFINISHED,
     )

@@ -54,11 +54,13 @@ _STATES: Final[dict[str, tuple[Words, str]]] = {
 
 
 def _shown(found: health.HealthFinding) -> ShownFinding:
-    state = found.state if found.mark == "OK" and found.state in _STATES else found.mark
+    state = found.mark
+    # What is well may be off or not set up, which an operator reads rather than OK.
+    if found.mark == "OK" and found.state in _STATES:
+        state = found.state
     words, tone = _STATES.get(state, _STATES["WARN"])
-    return ShownFinding(
-        _sentence(unpacked(found.what)), _sentence(unpacked(found.says)), words, tone, tone in {"bad", "wait"}
-    )
+    subject, text = _sentence(unpacked(found.what)), _sentence(unpacked(found.says))
+    return ShownFinding(subject, text, words, tone, needs_attention=tone in {"bad", "wait"})
 
 
 def _sentence(stored: str) -> str:
@@ -71,8 +73,12 @@ def _sentence(stored: str) -> str:
 def overview(request: HttpRequest) -> HttpResponse:
     """Show what waits, what the record lacks, and the health of the instance."""
     queue, mail = queue_statuses(), mail_status()
-    waiting = sum(each.jobs for each in queue if each.state != State.FAILED)
-    failed = sum(each.jobs for each in queue if each.state == State.FAILED)
+    waiting = failed = 0
+    for status in queue:
+        if status.state == State.FAILED:
+            failed += status.jobs
+        else:
+            waiting += status.jobs
     figures = [
         TodoFigure(gettext("Items to review"), count_queue(actor_of(request)), "/review"),
         TodoFigure(gettext("Unfinished jobs"), waiting, "/operate/jobs"),
@@ -81,21 +87,22 @@ def overview(request: HttpRequest) -> HttpResponse:
         TodoFigure(gettext("Failed messages"), mail.failed, "/operate/mail?state=failed"),
         TodoFigure(gettext("Damaged items"), len(instance.stored().open(checks.checks())), "/operate/storage"),
     ]
-    gaps = deciding.count_gaps(actor_of(request))
-    lacking = [TodoFigure(str(GAPS[name]), count, f"/operate/listings?gap={name}") for name, count in gaps.items()]
+    lacking = []
+    for name, count in deciding.count_gaps(actor_of(request)).items():
+        lacking.append(TodoFigure(str(GAPS[name]), count, f"/operate/listings?gap={name}"))
     unfinished = len(uploads.list_open(actor_of(request)))
     lacking.append(TodoFigure(gettext("Unfinished imports"), unfinished, "/operate/import"))
-    if request.method == "GET":
+    if request.method == "GET":  # HEAD asks for nothing to be done
         health.ask_for_health(every_s=health.FRESH_S)
-    found = health.last_health()
-    findings = [_shown(each) for each in found.findings]
+    last_health = health.last_health()
+    findings = [_shown(finding) for finding in last_health.findings]
     context = {
-        "waiting": [each for each in figures if each.value],
-        "lacking": [each for each in lacking if each.value],
+        "waiting": [figure for figure in figures if figure.value],
+        "lacking": [figure for figure in lacking if figure.value],
         "listings": Company.objects.filter(published=True).count(),
         "version": __version__,
-        "health": found,
-        "attention": [each for each in findings if each.needs_attention],
-        "passed": [each for each in findings if not each.needs_attention],
+        "health": last_health,
+        "attention": [finding for finding in findings if finding.needs_attention],
+        "passed": [finding for finding in findings if not finding.needs_attention],
     }
     return operate_page(request, "overview", "operate/overview.html", context)

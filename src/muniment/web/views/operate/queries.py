@@ -25,6 +25,7 @@ from muniment.store.tables.statements import parameters_in
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import Question, Words, ask, problems_shown
+from muniment.web.requests.pagination import whole_number
 from muniment.web.views.operate.frame import operate_page
 from muniment.web.views.public.queries import shown
 
@@ -135,7 +136,7 @@ def queries(request: HttpRequest) -> HttpResponse:
     is_full = own >= MAX_QUERIES
     context = {
         "number": latest.number,
-        "rows": [_row(each, is_full=is_full) for each in listed],
+        "rows": [_row(query, is_full=is_full) for query in listed],
         "own": own,
         "most": MAX_QUERIES,
         "is_full": is_full,
@@ -201,8 +202,9 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
 def _form_page(request: HttpRequest, latest: Applied, *, initial: JSONObject, slug: str = "") -> HttpResponse:
     if request.method != "POST":
         return _page(request, QueryForm(initial=initial, slug=slug), slug, latest.number)
-    text = request.POST.get("version", "")
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else latest.number
+    number = whole_number(request.POST.get("version", ""))
+    if number is None:
+        number = latest.number
     form = QueryForm(request.POST, initial=initial, slug=slug)
     if not form.is_valid() or not _can_be_asked(form, latest):
         return _page(request, form, slug, number)
@@ -232,8 +234,8 @@ def _can_be_asked(form: QueryForm, latest: Applied) -> bool:
 def _show_faults(form: QueryForm, refusal: InvalidSettings) -> None:
     for member, fault in refusal.faults.items():
         # A fault begins with its place in the settings, which says nothing to those who see a form.
-        said = sentence(fault.parts[1]) if isinstance(fault, Joined) else translated(fault)
-        form.add_error(member if member in form.fields else None, said)
+        text = sentence(fault.parts[1]) if isinstance(fault, Joined) else translated(fault)
+        form.add_error(member if member in form.fields else None, text)
 
 
 def _page(request: HttpRequest, form: QueryForm, slug: str, number: int, *, tried: str | None = None) -> HttpResponse:

@@ -1,5 +1,6 @@
 """The registry's settings: a form over ``registry.toml``, with a preview, the versions, and restoring one."""
 
+import contextlib
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -26,6 +27,7 @@ from muniment.web.branding import accents, brand_of, scoped_sheet
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import Words, problems_shown, show_problem
+from muniment.web.requests.pagination import whole_number
 from muniment.web.setting_up import legal_texts
 from muniment.web.views.operate.frame import operate_page
 
@@ -64,17 +66,19 @@ def _built_in() -> dict[str, str]:
 def language_choices(chosen: str) -> list[tuple[str, str]]:
     """Return the languages that pages can have, by their codes: all, one of them, or one before all others."""
     codes = installed()
-    found = {"": gettext("All, by the preference of each visitor")}
+    choices = {"": gettext("All, by the preference of each visitor")}
     for code in codes:
-        found[code] = gettext("Only %(language)s") % {"language": own_name(code)}
-    for code in codes if len(codes) > 1 else ():
-        others = [each for each in codes if each != code]
-        said = gettext("%(language)s first, also %(others)s")
-        names = {"language": own_name(code), "others": ", ".join(map(own_name, others))}
-        found[",".join([code, *others])] = said % names
-    if chosen and chosen not in found:
-        found[chosen] = ", ".join(map(own_name, chosen.split(",")))
-    return list(found.items())
+        choices[code] = gettext("Only %(language)s") % {"language": own_name(code)}
+    if len(codes) > 1:
+        words = gettext("%(language)s first, also %(others)s")
+        for code in codes:
+            others = [other for other in codes if other != code]
+            names = {"language": own_name(code), "others": ", ".join(map(own_name, others))}
+            choices[",".join([code, *others])] = words % names
+    # registry.toml may name several languages in an order that the form does not offer.
+    if chosen and chosen not in choices:
+        choices[chosen] = ", ".join(map(own_name, chosen.split(",")))
+    return list(choices.items())
 
 
 class SettingsForm(forms.Form):
@@ -208,15 +212,21 @@ class SettingsForm(forms.Form):
         """Refuse a legal page in which something of its starting text is not filled in."""
         super().clean()
         for page in legal_texts.PAGES:
-            if left := legal_texts.open_placeholders(str(self.cleaned_data.get(f"legal__{page}", ""))):
-                said = gettext("Fill in or remove what is in double square brackets: %(places)s.")
-                self.add_error(f"legal__{page}", said % {"places": ", ".join(left)})
+            name = f"legal__{page}"
+            placeholders = legal_texts.open_placeholders(str(self.cleaned_data.get(name, "")))
+            if placeholders:
+                words = gettext("Fill in or remove what is in double square brackets: %(places)s.")
+                self.add_error(name, words % {"places": ", ".join(placeholders)})
         return self.cleaned_data
 
     def sections(self) -> list[tuple[Words, list[forms.BoundField]]]:
         """Return the fields under their headings."""
-        shown = [(title, [self[name] for name in names if name in self.fields]) for title, names in self.parts]
-        return [(title, fields) for title, fields in shown if fields]
+        sections = []
+        for title, names in self.parts:
+            fields = [self[name] for name in names if name in self.fields]
+            if fields:
+                sections.append((title, fields))
+        return sections
 
 
 def label_of(place: str) -> str:
@@ -228,14 +238,18 @@ def label_of(place: str) -> str:
 def form_values(settings: RegistrySettings) -> JSONObject:
     """Return *settings* as the values of the form."""
     document = msgspec.to_builtins(settings)
-    found = {}
+    values = {}
     for name in SettingsForm.base_fields:
         section, _, member = name.partition("__")
-        if member:
-            value = document.get(section, {}).get(member, section == "sections" or "")
+        if not member:  # a file
+            continue
+        # What the file leaves out: sections are shown, other values empty.
+        value = document.get(section, {}).get(member, section == "sections" or "")
+        if isinstance(value, list | tuple):
             separator = "," if member == "languages" else "\n"
-            found[name] = separator.join(value) if isinstance(value, list | tuple) else value
-    return found
+            value = separator.join(value)
+        values[name] = value
+    return values
 
 
 @operator()
@@ -246,8 +260,9 @@ def settings(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _page(request, SettingsForm(initial=form_values(latest.settings)), latest.settings, latest.number)
     form = SettingsForm(request.POST, request.FILES)
-    expected = request.POST.get("version", "")
-    number = int(expected) if expected.isascii() and expected.isdigit() and len(expected) < 10 else latest.number
+    number = whole_number(request.POST.get("version", ""))
+    if number is None:
+        number = latest.number
     try:
         proposed = proposed_settings(form, request, latest.settings)
         if proposed is None:
@@ -272,22 +287,22 @@ def restore(request: HttpRequest, number: int) -> HttpResponse:
     """Apply a former version again."""
     with problems_shown(request):
         made = versions.restore_version(actor_of(request), number)
-        said = gettext("Version %(former)d is applied again, as version %(number)d.")
-        messages.success(request, said % {"former": number, "number": made})
+        words = gettext("Version %(former)d is applied again, as version %(number)d.")
+        messages.success(request, words % {"former": number, "number": made})
     return HttpResponseRedirect(PAGE)
 
 
 @operator("GET", "HEAD")
 def preview_colors(request: HttpRequest) -> HttpResponse:
     """Return the style sheet of a preview, for colors and fonts that are accepted."""
-    chosen = {name: request.GET.get(name, "") for name in ("accent", "accent_dark", "typeface", *typefaces.NAMES)}
-    is_fine = all(not chosen[name] or contrast.is_color(chosen[name]) for name in ("accent", "accent_dark"))
-    is_fine = is_fine and all(not chosen[name] or reading.FONT.fullmatch(chosen[name]) for name in typefaces.NAMES)
-    try:
-        found = reading.check({"brand": chosen}) if is_fine else RegistrySettings()
-    except InvalidSettings:
-        found = RegistrySettings()
-    return HttpResponse(scoped_sheet(found, ".previewed"), content_type="text/css; charset=utf-8")
+    brand = {name: request.GET.get(name, "") for name in ("accent", "accent_dark", "typeface", *typefaces.NAMES)}
+    are_colors = all(not brand[name] or contrast.is_color(brand[name]) for name in ("accent", "accent_dark"))
+    are_fonts = all(not brand[name] or reading.FONT.fullmatch(brand[name]) for name in typefaces.NAMES)
+    previewed = RegistrySettings()
+    if are_colors and are_fonts:
+        with contextlib.suppress(InvalidSettings):
+            previewed = reading.check({"brand": brand})
+    return HttpResponse(scoped_sheet(previewed, ".previewed"), content_type="text/css; charset=utf-8")
 
 
 def proposed_settings(form: SettingsForm, request: HttpRequest, latest: RegistrySettings) -> RegistrySettings | None:
@@ -307,36 +322,36 @@ def show_faults(form: SettingsForm, refusal: InvalidSettings) -> None:
     for place, fault in refusal.faults.items():
         name = _field_of(place)
         parts = fault.parts if isinstance(fault, Joined) else ()
+        text = translated(fault)
         # A fault begins with its place in the file, which says nothing to those who see a form.
-        said = sentence(parts[1]) if len(parts) > 1 and parts[0].strip() == place else translated(fault)
+        if len(parts) > 1 and parts[0].strip() == place:
+            text = sentence(parts[1])
         if name in form.fields:
-            form.add_error(name, said)
+            form.add_error(name, text)
         else:
-            form.add_error(None, f"{label_of(place)}: {said}")
+            form.add_error(None, f"{label_of(place)}: {text}")
 
 
 def _declared(form: SettingsForm, request: HttpRequest, latest: RegistrySettings) -> JSONObject:
     """Return the settings of the form as a file would declare them; what the form lacks stays."""
-    found: dict[str, Any] = msgspec.to_builtins(latest)
+    declared: dict[str, Any] = msgspec.to_builtins(latest)
     for name in form.fields:
         section, _, member = name.partition("__")
         if member:
-            found.setdefault(section, {})[member] = _value(form, name)
-    brand = found.setdefault("brand", {})
-    for name in PICTURES:
+            declared.setdefault(section, {})[member] = _value(form, name)
+    brand = declared.setdefault("brand", {})
+    # A browser can't fill in a file again, so the page of a preview names those that it was sent.
+    for name in (*PICTURES, *typefaces.NAMES):
+        kept = request.POST.get(f"kept_{name}", "")
+        pattern = reading.PICTURE if name in PICTURES else reading.FONT
         if request.POST.get(f"remove_{name}"):
             brand[name] = ""
-        elif reading.PICTURE.fullmatch(kept := request.POST.get(f"kept_{name}", "")):
+        elif pattern.fullmatch(kept):
             brand[name] = kept
-    for name in typefaces.NAMES:
-        if request.POST.get(f"remove_{name}"):
-            brand[name] = ""
-        elif reading.FONT.fullmatch(kept := request.POST.get(f"kept_{name}", "")):
-            brand[name] = kept
-    ratio = request.POST.get("kept_ratio", "")
-    if ratio.isascii() and ratio.isdigit() and len(ratio) < 6:
-        brand["logo_ratio"] = int(ratio)
-    return found
+    ratio = whole_number(request.POST.get("kept_ratio", ""), 5)
+    if ratio is not None:
+        brand["logo_ratio"] = ratio
+    return declared
 
 
 def _value(form: SettingsForm, name: str) -> object:
@@ -353,23 +368,27 @@ def _value(form: SettingsForm, name: str) -> object:
 
 
 def _uploaded(request: HttpRequest) -> dict[str, bytes]:
-    found = {}
+    """Return the contents of the fonts and pictures that were sent; of a font that is too large, a byte more."""
+    contents = {}
     for name in typefaces.NAMES:
         file = request.FILES.get(f"{name}_file")
         if file is not None and not isinstance(file, list):
-            found[name] = file.read(typefaces.MAX_BYTES + 1)
+            contents[name] = file.read(typefaces.MAX_BYTES + 1)
     for name in PICTURES:
         file = request.FILES.get(f"{name}_file")
-        if file is not None and not isinstance(file, list):
-            if (file.size or 0) > reading.MAX_PICTURE_BYTES:
-                shown = digits(f"{(file.size or 0) / (1 << 20):.1f}")
-                fault = gettext("The image has %(size)s MB. At most 2 MB are accepted.") % {"size": shown}
-                raise InvalidSettings({f"brand.{name}": fault})
-            found[name] = file.read()
-    return found
+        if file is None or isinstance(file, list):
+            continue
+        size_bytes = file.size or 0
+        if size_bytes > reading.MAX_PICTURE_BYTES:
+            size_mb = digits(f"{size_bytes / (1 << 20):.1f}")
+            fault = gettext("The image has %(size)s MB. At most 2 MB are accepted.") % {"size": size_mb}
+            raise InvalidSettings({f"brand.{name}": fault})
+        contents[name] = file.read()
+    return contents
 
 
 def _field_of(place: str) -> str | None:
+    """Return the field of a place in the file, such as legal.imprint; None if the form lacks it."""
     section, _, member = place.partition(".")
     if section == "brand" and member in {*PICTURES, *typefaces.NAMES}:
         return f"{member}_file"
@@ -380,13 +399,14 @@ def _field_of(place: str) -> str | None:
 def _page(
     request: HttpRequest, form: SettingsForm, shown: RegistrySettings, number: int, *, is_preview: bool = False
 ) -> HttpResponse:
+    history = []
+    for version in versions.list_versions():
+        history.append((version, [(label_of(place), *texts) for place, *texts in version.changes]))
     context: JSONObject = {
         **brand_context(shown, is_preview=is_preview),
         "form": form,
         "number": number,
-        "versions": [
-            (each, [(label_of(place), *texts) for place, *texts in each.changes]) for each in versions.list_versions()
-        ],
+        "versions": history,
     }
     return operate_page(request, "registry", "operate/registry.html", context)
 

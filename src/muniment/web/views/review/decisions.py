@@ -1,7 +1,6 @@
 """The pages of items in review, each beside the published values, and the decisions."""
 
 from collections.abc import Mapping
-from typing import cast
 from urllib.parse import quote
 
 from django.contrib import messages
@@ -32,8 +31,9 @@ from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.kept_forms import form_data, keep_form, tell
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import show_problem
+from muniment.web.requests.pagination import whole_number
 from muniment.web.views.manage.companies import asked_version
-from muniment.web.views.review.inbox import CHECKS, go_on, number_of, query_of, review_page
+from muniment.web.views.review.inbox import CHECKS, go_on, query_of, review_page
 
 _SAID = {
     "approve": gettext_lazy("Listing published."),
@@ -71,15 +71,16 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a listing's content and checks to a reviewer."""
     actor = actor_of(request)
     mine = listings.get_company(actor, slug)
-    parts = {key: mine.bundle[key] for key in ("positions", "proposals", "capTable", "distribution")}
-    derived = _DERIVED | ({"createdAt"} if mine.bundle["company"].get("listedAt") else set())
-    shown = {
-        key: {"before": None, "after": value}
-        for key, value in plain({**mine.bundle["company"], **parts}).items()
-        if value not in (None, [], "") and key not in derived
-    }
+    lists = {name: mine.bundle[name] for name in ("positions", "proposals", "capTable", "distribution")}
+    left_out = set(_DERIVED)
+    if mine.bundle["company"].get("listedAt"):
+        left_out.add("createdAt")  # the day is in place of the month
+    shown = {}
+    for name, value in plain({**mine.bundle["company"], **lists}).items():
+        if value not in (None, [], "") and name not in left_out:
+            shown[name] = {"before": None, "after": value}
     team = company_lists.team_of(plain(mine.bundle["positions"]))
-    if len(team) <= TEAM_SHOWN and not any(each.more for each in team):
+    if len(team) <= TEAM_SHOWN and not any(member.more for member in team):
         shown.pop("positions", None)  # the team below shows all of it
     text = {}
     if "body" in shown:
@@ -102,11 +103,11 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _pending(slug: str) -> list[JSONObject]:
     """Return the changes of a listing that wait for a decision."""
-    found = PendingChange.objects.filter(company__slug=slug, decision="").order_by("pk")
-    return [
-        {"number": each.pk, "asked_at": each.asked_at, "fields": ", ".join(map(differences.label_of, each.changes))}
-        for each in found
-    ]
+    rows = []
+    for change in PendingChange.objects.filter(company__slug=slug, decision="").order_by("pk"):
+        labels = ", ".join(map(differences.label_of, change.changes))
+        rows.append({"number": change.pk, "asked_at": change.asked_at, "fields": labels})
+    return rows
 
 
 @reviewer("POST")
@@ -128,7 +129,7 @@ def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
         raise BadRequest(gettext("The form has no decision."), gettext("Use one of the buttons on the page."))
     name = listings.get_company(actor, slug).name
     try:
-        note = reviewers.with_reply(actor, post.get("note", ""), number_of(post.get("reply", "")))
+        note = reviewers.with_reply(actor, post.get("note", ""), whole_number(post.get("reply", "")))
         if what in _OF_SUBMISSIONS:
             deciding.decide(actor, Chosen(subject, asked_version(request)), _OF_SUBMISSIONS[what], note)
         elif what == "unlist":
@@ -154,10 +155,9 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
     actor = actor_of(request)
     mine = listings.get_company(actor, pending.company.slug)
     facts = mine.bundle["company"]
-    shown = {key: {"before": facts.get(key), "after": value} for key, value in pending.changes.items()}
-    frame = _frame(request, f"change:{number}", mine.name)
+    shown = {name: {"before": facts.get(name), "after": value} for name, value in pending.changes.items()}
     context = {
-        **frame,
+        **_frame(request, f"change:{number}", mine.name),
         **_compared(actor, mine, shown, subject=f"change:{number}", changes=pending.changes),
         "pending": pending,
     }
@@ -212,42 +212,46 @@ def decide_petition(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _decide(request: HttpRequest, kind: str, number: int, said: tuple[str, str], name: str) -> HttpResponse:
-    """Approve or decline and lead to the next item; a refusal shows on the page of the change or petition."""
-    actor, approve, subject = actor_of(request), request.POST.get("do") == "approve", f"{kind}:{number}"
+    """
+    Approve or decline and lead to the next item; a refusal shows on the page of the change or petition.
+
+    Args:
+        said: the words for approved, and for declined.
+    """
+    actor, subject = actor_of(request), f"{kind}:{number}"
+    is_approved = request.POST.get("do") == "approve"
+    decision: Decision = "approve" if is_approved else "decline"
     try:
-        note = reviewers.with_reply(actor, request.POST.get("note", ""), number_of(request.POST.get("reply", "")))
-        decision = "approve" if approve else "decline"
-        deciding.decide(actor, Chosen(subject), cast("Decision", decision), note)
+        note = reviewers.with_reply(actor, request.POST.get("note", ""), whole_number(request.POST.get("reply", "")))
+        deciding.decide(actor, Chosen(subject), decision, note)
     except (BadRequest, Conflict) as refusal:
-        return _refused(request, refusal, f"/review/{'changes' if kind == 'change' else 'requests'}/{number}")
-    return go_on(request, subject, said[0] if approve else said[1], name, undo=not approve)
+        folder = "changes" if kind == "change" else "requests"
+        return _refused(request, refusal, f"/review/{folder}/{number}")
+    return go_on(request, subject, said[0] if is_approved else said[1], name, undo=not is_approved)
 
 
 def _refused(request: HttpRequest, refusal: Problem, page: str) -> HttpResponse:
     """Lead back to the item's page, which has the note that was typed; a missing note is told at its field."""
-    response = HttpResponseRedirect(f"{page}{query_of(request)}")
+    address = f"{page}{query_of(request)}"
     if isinstance(refusal, NoteMissing):
         request.session[_NOTE_FAULT] = told(refusal)
-        response = HttpResponseRedirect(f"{page}{query_of(request)}#note")
+        address += "#note"
     else:
         show_problem(request, refusal)
     keep_form(request, page, author=str(request.user.pk))
-    return tell(response)
+    return tell(HttpResponseRedirect(address))
 
 
-def _shown(found: list[Check]) -> list[JSONObject]:
+def _shown(results: list[Check]) -> list[JSONObject]:
     """Return checks with their labels and states in words."""
     states = {True: ("good", gettext("Pass")), False: ("wait", gettext("Check")), None: ("", gettext("Not checked"))}
-    return [
-        {
-            "what": CHECKS[each.name],
-            "tone": states[each.passed][0],
-            "state": states[each.passed][1],
-            "found": each.found,
-            "links": [(name, f"/review/companies/{slug}", shared) for name, slug, shared in each.rows],
-        }
-        for each in found
-    ]
+    rows = []
+    for check in results:
+        tone, state = states[check.passed]
+        links = [(name, f"/review/companies/{slug}", shared) for name, slug, shared in check.rows]
+        row = {"what": CHECKS[check.name], "tone": tone, "state": state, "found": check.found, "links": links}
+        rows.append(row)
+    return rows
 
 
 def _frame(request: HttpRequest, subject: str, name: str) -> JSONObject:
@@ -270,11 +274,13 @@ def _compared(
     subject: str,
     changes: JSONObject | None = None,
 ) -> JSONObject:
+    """Return the differences of an item and the checks of its listing, with what the owner's own check says."""
     stored = ItemChecks.objects.filter(subject=subject).first()
-    found = _shown(checks.company_checks(actor, mine, changes, stored=stored))
-    if unfinished := [each.text for each in unfinished_of(plain(mine.bundle), now().date().isoformat())]:
-        words = gettext("the owner's check says: %(findings)s") % {"findings": " ".join(unfinished)}
-        found.append(
+    rows = _shown(checks.company_checks(actor, mine, changes, stored=stored))
+    findings = [finding.text for finding in unfinished_of(plain(mine.bundle), now().date().isoformat())]
+    if findings:
+        words = gettext("the owner's check says: %(findings)s") % {"findings": " ".join(findings)}
+        rows.append(
             {"what": gettext("Unfinished"), "tone": "wait", "state": gettext("Check"), "found": words, "links": []}
         )
     return {
@@ -282,5 +288,5 @@ def _compared(
         "facts": mine.bundle["company"],
         "diff": differences.lines_of(shown),
         "links": links_of({**mine.bundle["company"], **(changes or {})}),
-        "checks": found,
+        "checks": rows,
     }

@@ -1,7 +1,6 @@
 """The reviewers' inbox: find items, assign them, decide on several, go to the next one."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final, cast
 from urllib.parse import urlencode
 
@@ -24,7 +23,7 @@ from muniment.web.presenters.differences import label_of
 from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page, problems_shown, show_problem
-from muniment.web.requests.pagination import PAGE_SIZE, asked_page, chosen, pager
+from muniment.web.requests.pagination import PAGE_SIZE, asked_page, chosen, pager, whole_number
 
 PARAMETERS: Final = ("kind", "assignee", "state", "check", "q", "sort")
 KINDS: Final[Mapping[str, Promise]] = {
@@ -69,7 +68,7 @@ def asked_filter(query: QueryDict) -> InboxFilter:
         BadRequest: a parameter has a value that it cannot have.
     """
     assignee = query.get("assignee", "")
-    if assignee not in {"", "me", "none"} and not (assignee.isascii() and assignee.isdigit() and len(assignee) < 10):
+    if assignee not in {"", "me", "none"} and whole_number(assignee) is None:
         raise BadRequest(gettext("This assignee doesn't exist."), gettext("Choose one on the page."))
     return InboxFilter(
         kind=chosen(query, "kind", items.KINDS),
@@ -83,19 +82,23 @@ def asked_filter(query: QueryDict) -> InboxFilter:
 
 def query_of(request: HttpRequest) -> str:
     """Return the parameters of the inbox in a request's address, with the question mark; "" without any."""
-    kept = {name: request.GET.get(name, "") for name in PARAMETERS}
-    text = urlencode({name: value for name, value in kept.items() if value})
-    return f"?{text}" if text else ""
+    parameters = {}
+    for name in PARAMETERS:
+        value = request.GET.get(name, "")
+        if value:
+            parameters[name] = value
+    return f"?{urlencode(parameters)}" if parameters else ""
 
 
 def review_page(request: HttpRequest, template: str, context: JSONObject, *, status: int = 0) -> HttpResponse:
     """Render a page of the inbox or of an item, with the reviewer's settings and what was decided last."""
-    last = request.session.pop(_LAST, None)
+    last = request.session.pop(_LAST, None)  # shown once
     own = reviewers.get_settings(actor_of(request))
-    shown = {"tab": "queue", "query": query_of(request), "shortcuts": own.shortcuts, "last": last, **context}
-    if subject := context.get("subject"):
-        shown["has_next"] = items.next_item(actor_of(request), asked_filter(request.GET), subject) is not None
-    return manage_page(request, template, shown, status=status)
+    page = {"tab": "queue", "query": query_of(request), "shortcuts": own.shortcuts, "last": last, **context}
+    subject = context.get("subject")
+    if subject:
+        page["has_next"] = items.next_item(actor_of(request), asked_filter(request.GET), subject) is not None
+    return manage_page(request, template, page, status=status)
 
 
 def go_on(request: HttpRequest, subject: str, said: str, name: str, *, undo: bool) -> HttpResponse:
@@ -105,8 +108,7 @@ def go_on(request: HttpRequest, subject: str, said: str, name: str, *, undo: boo
     Args:
         undo: the decision can be taken back.
     """
-    actor, found = actor_of(request), asked_filter(request.GET)
-    count = items.count_queue(actor, found)
+    count = items.count_queue(actor_of(request), asked_filter(request.GET))
     left = gettext("Nothing left to review.")
     if count:
         left = ngettext("%(left)s item left.", "%(left)s items left.", count) % {"left": number(count)}
@@ -117,38 +119,49 @@ def go_on(request: HttpRequest, subject: str, said: str, name: str, *, undo: boo
         "address": items.address_of(subject),
         "left": left,
     }
-    following = items.next_item(actor, found, subject)
-    return HttpResponseRedirect(f"{following.address if following else '/review'}{query_of(request)}")
+    return _next_item(request, subject)
+
+
+def _next_item(request: HttpRequest, subject: str) -> HttpResponse:
+    """Lead to the item behind another one in the inbox's filter; to the inbox behind the last one."""
+    following = items.next_item(actor_of(request), asked_filter(request.GET), subject)
+    page = following.address if following else "/review"
+    return HttpResponseRedirect(f"{page}{query_of(request)}")
 
 
 @reviewer("GET", "HEAD")
 def home(request: HttpRequest) -> HttpResponse:
     """Show the items that a filter finds, by default all that wait, oldest first."""
-    actor, given = actor_of(request), asked_filter(request.GET)
-    found = items.list_queue(actor, given, page=asked_page(request.GET), page_size=PAGE_SIZE)
-    counts = items.count_kinds(actor, given)
-    reviewers = items.list_reviewers(actor)
+    actor, inbox_filter = actor_of(request), asked_filter(request.GET)
+    page = items.list_queue(actor, inbox_filter, page=asked_page(request.GET), page_size=PAGE_SIZE)
+    counts = items.count_kinds(actor, inbox_filter)
+    others = [(str(account.pk), account) for account in items.list_reviewers(actor) if account.pk != actor.account_id]
     context = {
-        "found": found,
-        "rows": [{"item": each, "what": what(each), "checks": shown_checks(each)} for each in found.items],
-        "pager": pager(request, (*PARAMETERS, "page"), found),
-        "given": given,
-        "is_filtered": given != InboxFilter(newest=given.newest),
+        "found": page,
+        "rows": [_row(item) for item in page.items],
+        "pager": pager(request, (*PARAMETERS, "page"), page),
+        "given": inbox_filter,
+        "is_filtered": inbox_filter != InboxFilter(newest=inbox_filter.newest),
         "kinds": [(kind, label, counts.get(kind, 0)) for kind, label in KINDS.items()],
         "states": STATES.items(),
         "checks": CHECKS.items(),
-        "reviewers": [(str(each.pk), each) for each in reviewers if each.pk != actor.account_id],
+        "reviewers": others,
     }
     return review_page(request, "review/home.html", context)
+
+
+def _row(item: QueueItem) -> JSONObject:
+    return {"item": item, "what": what(item), "checks": shown_checks(item)}
 
 
 def what(item: QueueItem) -> str:
     """Return what an item asks for."""
     if item.kind == "change":
-        return gettext("Change to %(fields)s") % {
-            "fields": ", ".join(item.fields if language() == SOURCE else map(label_of, item.fields))
-        }
-    return gettext("Listing claim, domain verified") if item.is_proven else str(KINDS[item.kind])
+        fields = item.fields if language() == SOURCE else map(label_of, item.fields)
+        return gettext("Change to %(fields)s") % {"fields": ", ".join(fields)}
+    if item.is_proven:
+        return gettext("Listing claim, domain verified")
+    return str(KINDS[item.kind])
 
 
 def shown_checks(item: QueueItem) -> JSONObject | None:
@@ -168,22 +181,22 @@ def take(request: HttpRequest) -> HttpResponse:
     """Assign an item to the reviewer, or unassign it."""
     actor, subject = actor_of(request), request.POST.get("subject", "")[:220]
     page = asked_page(request.POST)
-    where = query_of(request)
+    query = query_of(request)
     if page > 1:
-        where += f"{'&' if where else '?'}page={page}"
+        query += f"&page={page}" if query else f"?page={page}"
     act = items.unassign if request.POST.get("do") == "leave" else items.assign
     with problems_shown(request, Conflict):
         act(actor, subject)
-    on_item = request.POST.get("from") == "item" and deciding.is_subject(subject)
-    return HttpResponseRedirect(f"{items.address_of(subject) if on_item else '/review'}{where}")
+    address = "/review"
+    if request.POST.get("from") == "item" and deciding.is_subject(subject):
+        address = items.address_of(subject)
+    return HttpResponseRedirect(f"{address}{query}")
 
 
 @reviewer("GET", "HEAD")
 def skip(request: HttpRequest) -> HttpResponse:
     """Lead to the item behind another one."""
-    subject = request.GET.get("after", "")[:220]
-    following = items.next_item(actor_of(request), asked_filter(request.GET), subject)
-    return HttpResponseRedirect(f"{following.address if following else '/review'}{query_of(request)}")
+    return _next_item(request, request.GET.get("after", "")[:220])
 
 
 @reviewer("POST")
@@ -221,13 +234,13 @@ def several(request: HttpRequest) -> HttpResponse:
     elif not selected:
         show_problem(request, BadRequest(gettext("No item is selected."), gettext("Select the items first.")))
         return HttpResponseRedirect(f"/review{query_of(request)}")
-    here = items.find_items(actor, [each.subject for each in selected[: deciding.MAX_TOGETHER + 1]])
+    open_items = items.find_items(actor, [chosen_item.subject for chosen_item in selected[: deciding.MAX_TOGETHER + 1]])
     context = {
         "do": do,
         "action": DECISIONS[do],
-        "selected": [{"item": each, "what": what(each), "checks": shown_checks(each)} for each in here],
+        "selected": [_row(item) for item in open_items],
         "values": post.getlist("item"),
-        "gone": len(selected) - len(here),
+        "gone": len(selected) - len(open_items),
         "note": post.get("note", ""),
         "note_fault": note_fault,
         "replies": reviewers.list_replies(actor),
@@ -239,16 +252,18 @@ def several(request: HttpRequest) -> HttpResponse:
 
 def _act(request: HttpRequest, selected: list[Chosen], do: str) -> HttpResponse:
     actor, post = actor_of(request), request.POST
-    names = {each.subject: each.name for each in items.find_items(actor, [each.subject for each in selected])}
+    # Named before the decision: decided items are not found any more.
+    open_items = items.find_items(actor, [chosen_item.subject for chosen_item in selected])
+    names = {item.subject: item.name for item in open_items}
     if do == "assign":
-        to = number_of(post.get("to", ""))
-        if to is None and post.get("to"):
+        reviewer_id = whole_number(post.get("to", ""))
+        if reviewer_id is None and post.get("to"):
             raise BadRequest(gettext("This account is not a reviewer's."), gettext("Choose a reviewer."))
-        found = deciding.assign_several(actor, selected, to)
+        outcomes = deciding.assign_several(actor, selected, reviewer_id)
     else:
-        note = reviewers.with_reply(actor, post.get("note", ""), number_of(post.get("reply", "")))
-        found = deciding.decide_several(actor, selected, cast("Decision", do), note)
-    request.session[_RESULTS] = {"do": do, "lines": list(map(partial(_line, names), found))}
+        note = reviewers.with_reply(actor, post.get("note", ""), whole_number(post.get("reply", "")))
+        outcomes = deciding.decide_several(actor, selected, cast("Decision", do), note)
+    request.session[_RESULTS] = {"do": do, "lines": [_line(names, outcome) for outcome in outcomes]}
     return HttpResponseRedirect(f"/review/several/done{query_of(request)}")
 
 
@@ -264,24 +279,19 @@ def _line(names: Mapping[str, str], result: Result) -> JSONObject:
 @reviewer("GET", "HEAD")
 def results(request: HttpRequest) -> HttpResponse:
     """Show what became of each of the selected items."""
-    found: Any = request.session.get(_RESULTS)
-    if not found:
+    stored: Any = request.session.get(_RESULTS)
+    if not stored:
         return HttpResponseRedirect("/review")
-    lines = found["lines"]
+    lines = stored["lines"]
     context = {
         "lines": lines,
         "done": sum(not line["problem"] for line in lines),
-        "word": DONE[found["do"]],
+        "word": DONE[stored["do"]],
         "crumbs": [(gettext("Review"), f"/review{query_of(request)}"), (gettext("Results"), "")],
     }
     return review_page(request, "review/results.html", context)
 
 
-def number_of(text: str) -> int | None:
-    """Return the number of a saved reply, a version or an account in a form; None without one."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
 def _chosen(value: str) -> Chosen:
     subject, _, version = value[:240].partition("@")
-    return Chosen(subject, number_of(version))
+    return Chosen(subject, whole_number(version))

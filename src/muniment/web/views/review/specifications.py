@@ -23,7 +23,6 @@ from muniment.assessments.report_views import STATUSES
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, Problem
 from muniment.languages.translated import translated
-from muniment.languages.writing import digits
 from muniment.registry.company.changes import BadFields
 from muniment.registry.frameworks import authoring
 from muniment.registry.frameworks.specification import SOURCES, faults_of
@@ -48,10 +47,11 @@ from muniment.web.authoring.specification_form import (
 )
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters import reports
-from muniment.web.presenters.charts import ChartSlice, bar
+from muniment.web.presenters.scores import sections_chart
 from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page, show_problem
+from muniment.web.requests.pagination import whole_number
 
 _EDIT: Final = re.compile(r"(add|remove|up)-(band|section|criterion)(?::([0-9]{1,4})(?:\.([0-9]{1,4}))?)?")
 _PLACE: Final = re.compile(r"sections\[([0-9]+)\](?:\.criteria\[([0-9]+)\])?")
@@ -84,7 +84,8 @@ def _changed(request: HttpRequest, framework: Framework) -> HttpResponse:
     framework_id = framework.slug
     version, stored = _opened_with(request, framework)
     fields, do = typed_fields(request.POST), request.POST.get("do", "")
-    if match := _EDIT.fullmatch(do):
+    match = _EDIT.fullmatch(do)
+    if match:
         _edit(fields, *match.groups())
         if fields.is_large:
             document = document_of(fields, stored)
@@ -94,15 +95,16 @@ def _changed(request: HttpRequest, framework: Framework) -> HttpResponse:
         return _page(request, framework, fields, version)
     document = document_of(fields, stored)
     faults = faults_of(document)
-    if faults or do != "publish":
-        shown = None if faults else _preview(request, document)
-        return _page(request, framework, fields, version, faults=faults, preview=shown)
+    if faults:
+        return _page(request, framework, fields, version, faults=faults)
+    if do != "publish":
+        return _page(request, framework, fields, version, preview=_preview(request, document))
     try:
-        made = authoring.author_framework(actor_of(request), framework_id, document, expected_version=version)
+        published = authoring.author_framework(actor_of(request), framework_id, document, expected_version=version)
     except (BadFields, Conflict) as refusal:
         show_problem(request, refusal)
         return _page(request, framework, fields, version)
-    messages.success(request, gettext("Version %(number)s published.") % {"number": made.version})
+    messages.success(request, gettext("Version %(number)s published.") % {"number": published.version})
     return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
 
 
@@ -118,14 +120,14 @@ def _is_by_section(request: HttpRequest, framework: Framework) -> bool:
 
 def _opened_with(request: HttpRequest, framework: Framework) -> tuple[int, JSONObject]:
     """Return the version that the form was opened with, and its document; versions never change."""
-    text = request.POST.get("version", "")
-    version = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    version = whole_number(request.POST.get("version", ""))
     if version == 0:
         return 0, dict(EMPTY)
-    found = FrameworkSpecification.objects.filter(framework=framework, version=version).first()
-    if found is None:
-        raise BadRequest(gettext("The form has no version."), gettext("Open the form again."))
-    return version, found.document
+    if version is not None:
+        stored = FrameworkSpecification.objects.filter(framework=framework, version=version).first()
+        if stored is not None:
+            return version, stored.document
+    raise BadRequest(gettext("The form has no version."), gettext("Open the form again."))
 
 
 def _edit(fields: SpecificationFields, act: str, part: str, first: str | None, second: str | None) -> None:
@@ -133,22 +135,23 @@ def _edit(fields: SpecificationFields, act: str, part: str, first: str | None, s
     rows: list[Any] = fields.bands if part == "band" else fields.sections
     place = first
     if part == "criterion":
+        # The first number is that of its section.
         if first is None or int(first) >= len(fields.sections):
             return
         rows, place = fields.sections[int(first)].criteria, second
     if act == "add":
         rows.append(_new(fields, part))
-    elif place is not None and int(place) < len(rows):
-        row = rows.pop(int(place))
-        if act == "up":
-            rows.insert(max(0, int(place) - 1), row)
+    elif place is not None:
+        _move(rows, act, int(place))
 
 
 def _new(fields: SpecificationFields, part: str) -> Any:
     if part == "band":
         return ("", "", "")
     criterion = CriterionFields(levels=with_scale({}, fields.scale_min, fields.scale_max))
-    return SectionFields(criteria=[criterion]) if part == "section" else criterion
+    if part == "section":
+        return SectionFields(criteria=[criterion])
+    return criterion
 
 
 def _preview(request: HttpRequest, document: JSONObject) -> JSONObject:
@@ -159,19 +162,15 @@ def _preview(request: HttpRequest, document: JSONObject) -> JSONObject:
         refusal = NotFound(gettext("There is no such listing."), gettext("The preview shows the demo listing."))
         show_problem(request, refusal)
     facts = facts_of(company.slug) if company else _demo_listing()
-    found = preview_report(document, facts, currency=settings.CURRENCY)
-    sections = [{**each, "criteria": list(map(_judged, each["criteria"]))} for each in found["sections"]]
-    scores = [
-        ChartSlice(each["title"], each["score"], digits(f"{each['score']:g}"))
-        for each in sections
-        if each["score"] is not None
-    ]
-    title, described = gettext("Score by section"), gettext("Each section's score out of 100.")
+    report = preview_report(document, facts, currency=settings.CURRENCY)
+    sections = []
+    for section in report["sections"]:
+        sections.append({**section, "criteria": [_judged(criterion) for criterion in section["criteria"]]})
     return {
         "about": facts["company"]["name"],
-        "overall": found["overall"],
+        "overall": report["overall"],
         "sections": sections,
-        "scores": bar(title, described, scores, unit=gettext("Score"), of=100),
+        "scores": sections_chart(sections),
     }
 
 
@@ -184,8 +183,8 @@ def _judged(criterion: JSONMapping) -> JSONObject:
 def _demo_listing() -> JSONMapping:
     """Return the first listing of the demo registry, which is fictional."""
     lines = resources.files("muniment.demo").joinpath("companies.jsonl").read_text("utf-8")
-    found: JSONObject = json.loads(lines.partition("\n")[0])
-    return found
+    listing: JSONObject = json.loads(lines.partition("\n")[0])
+    return listing
 
 
 def _page(
@@ -197,13 +196,16 @@ def _page(
     faults: list[tuple[str, str]] | None = None,
     preview: JSONObject | None = None,
 ) -> HttpResponse:
+    shown_faults = []
+    for path, reason in faults or ():
+        shown_faults.append({"path": path, "reason": translated(reason), "anchor": _anchor(path)})
     context = {
         "tab": "frameworks",
         "framework": framework,
         "fields": fields,
         "version": version,
-        "faults": [{"path": path, "reason": translated(why), "anchor": _anchor(path)} for path, why in faults or []],
-        "faulty": {_anchor(path) for path, _ in faults or []},
+        "faults": shown_faults,
+        "faulty": {fault["anchor"] for fault in shown_faults},
         "preview": preview,
         "listing": request.POST.get("listing", ""),
         "sources": [(name, str(reports.SOURCES[name])) for name in SOURCES],
@@ -220,10 +222,11 @@ def _page(
 
 def _anchor(path: str) -> str:
     """Return the part of the form that a fault is in."""
-    found = _PLACE.match(path)
-    if found is None:
+    place = _PLACE.match(path)
+    if place is None:
         return "general"
-    return f"s.{found[1]}" if found[2] is None else f"s.{found[1]}.c.{found[2]}"
+    section, criterion = place.groups()
+    return f"s.{section}" if criterion is None else f"s.{section}.c.{criterion}"
 
 
 def edit(request: HttpRequest, framework: Framework, preview: Any) -> HttpResponse:
@@ -241,11 +244,11 @@ def edit(request: HttpRequest, framework: Framework, preview: Any) -> HttpRespon
         document, version = current.document, current.version
     else:
         document, version = dict(EMPTY), 0
-    asked = request.GET.get("section", "")
-    if asked:
-        if not (asked.isascii() and asked.isdigit() and len(asked) < 6 and int(asked) < len(document["sections"])):
+    if request.GET.get("section"):
+        place = whole_number(request.GET["section"], 5)
+        if place is None or place >= len(document["sections"]):
             raise NotFound(gettext("The draft has no such section."), gettext("Its sections are on its own page."))
-        return _section(request, framework, draft, document, version)
+        return _section(request, framework, draft, document, version, place)
     if request.method == "POST":
         return _changed_overview(request, framework, draft, document, version, preview)
     return _overview(request, framework, draft, document, version)
@@ -287,9 +290,9 @@ def _changed_overview(  # noqa: PLR0917 - what is edited, and where it is from
 
 def _published(request: HttpRequest, framework: Framework, document: JSONObject, version: int) -> HttpResponse:
     """Publish the draft as the next version, and return to its framework."""
-    made = authoring.author_framework(actor_of(request), framework.slug, document, expected_version=version)
+    published = authoring.author_framework(actor_of(request), framework.slug, document, expected_version=version)
     authoring.discard_draft(actor_of(request), framework)
-    messages.success(request, gettext("Version %(number)s published.") % {"number": made.version})
+    messages.success(request, gettext("Version %(number)s published.") % {"number": published.version})
     return HttpResponseRedirect(f"/review/frameworks/{framework.slug}")
 
 
@@ -312,10 +315,9 @@ def _overview(
     """
     faults = faults_of(document)
     shows_faults = request.POST.get("do") in SHOWING_FAULTS
-    rows = [
-        {"place": place, "section": section, "address": f"{_home(framework)}?section={place}"}
-        for place, section in enumerate(document["sections"])
-    ]
+    rows = []
+    for place, section in enumerate(document["sections"]):
+        rows.append({"place": place, "section": section, "address": f"{_home(framework)}?section={place}"})
     page = lists.cut(rows, request.GET.get("page", ""), SECTIONS_SHOWN)
     context = {
         "draft": draft,
@@ -333,10 +335,15 @@ def _overview(
     return _parts_page(request, framework, version, "review/specification_parts.html", context, status)
 
 
-def _section(
-    request: HttpRequest, framework: Framework, draft: SpecificationDraft | None, document: JSONObject, version: int
+def _section(  # noqa: PLR0917 - what is edited, and where it is from
+    request: HttpRequest,
+    framework: Framework,
+    draft: SpecificationDraft | None,
+    document: JSONObject,
+    version: int,
+    place: int,
 ) -> HttpResponse:
-    place = int(request.GET["section"])
+    """Show a section with a page of its criteria; store a submitted one in the draft."""
     criteria = document["sections"][place]["criteria"]
     page = lists.cut(criteria, request.GET.get("page", ""), MAX_CRITERIA)
     first = (page.page - 1) * MAX_CRITERIA
@@ -364,7 +371,7 @@ def _section(
             shown = f"&page={number}" if number > 1 else ""
             anchor = "" if do == "save" else f"#s.0.c.{at % MAX_CRITERIA}"
             return HttpResponseRedirect(f"{here}{shown}{anchor}")
-    faults = [each for each in faults_of(document) if each[0].startswith(f"sections[{place}]")]
+    faults = [(path, reason) for path, reason in faults_of(document) if path.startswith(f"sections[{place}]")]
     context = {
         "draft": draft,
         "place": place,
@@ -386,7 +393,7 @@ def _section(
 def _with_scale(request: HttpRequest, document: JSONMapping) -> Any:
     """Return what was typed with the scale of the document, which decides which levels there are."""
     form = request.POST.copy()
-    form["scale.min"], form["scale.max"] = (str(document["scale"][name]) for name in ("min", "max"))
+    form["scale.min"], form["scale.max"] = str(document["scale"]["min"]), str(document["scale"]["max"])
     return form
 
 
@@ -399,9 +406,8 @@ def _stored(  # noqa: PLR0917 - what is edited, and where it is from
     version: int,
 ) -> SpecificationDraft | None:
     """Store the draft if something changed; raise Conflict if the form was opened with another revision of it."""
-    text = request.POST.get("revision", "")
-    revision = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
-    if revision != (draft.revision if draft else 0):
+    revision = whole_number(request.POST.get("revision", ""))
+    if revision is None or revision != (draft.revision if draft else 0):
         raise Conflict(
             gettext("Your draft was changed in another tab."),
             gettext("Open the page again and repeat the last change."),
@@ -413,16 +419,18 @@ def _stored(  # noqa: PLR0917 - what is edited, and where it is from
 
 def _rearranged(document: JSONObject, do: str) -> JSONObject:
     """Return *document* with a band or a section added, removed or moved up, if it is there."""
-    made = deepcopy(document)
+    rearranged = deepcopy(document)
+    move = _MOVE.fullmatch(do)
     if do == "add-section":
-        made["sections"].append(new_section())
+        rearranged["sections"].append(new_section())
     elif do == "add-band":
-        overall = made.setdefault("overall", {"method": "weighted_mean"})
+        overall = rearranged.setdefault("overall", {"method": "weighted_mean"})
         overall["bands"] = [*(overall.get("bands") or []), {"min": 0, "label": ""}]
-    elif (found := _MOVE.fullmatch(do)) and found[2] in {"band", "section"}:
-        rows = made["sections"] if found[2] == "section" else (made.get("overall") or {}).get("bands") or []
-        _move(rows, found[1], int(found[3]))
-    return made
+    elif move and move[2] == "section":
+        _move(rearranged["sections"], move[1], int(move[3]))
+    elif move and move[2] == "band":
+        _move((rearranged.get("overall") or {}).get("bands") or [], move[1], int(move[3]))
+    return rearranged
 
 
 def _move_criterion(criteria: list[JSONObject], do: str, first: int) -> int:
@@ -430,14 +438,18 @@ def _move_criterion(criteria: list[JSONObject], do: str, first: int) -> int:
     if do == "add-criterion":
         criteria.append(new_criterion())
         return len(criteria) - 1
-    if (found := _MOVE.fullmatch(do)) and found[2] == "criterion":
-        place = first + int(found[3])
-        _move(criteria, found[1], place)
-        return max(0, min(place - (found[1] == "up"), len(criteria) - 1))
+    move = _MOVE.fullmatch(do)
+    if move and move[2] == "criterion":
+        place = first + int(move[3])
+        _move(criteria, move[1], place)
+        if move[1] == "up":
+            place -= 1
+        return max(0, min(place, len(criteria) - 1))
     return first
 
 
 def _move(rows: list[Any], act: str, place: int) -> None:
+    """Remove a row or move it up; a place that is not there changes nothing."""
     if place < len(rows):
         row = rows.pop(place)
         if act == "up":
@@ -446,23 +458,30 @@ def _move(rows: list[Any], act: str, place: int) -> None:
 
 def _of_sections(report: JSONObject) -> JSONObject:
     """Return a report with the scores of its sections alone, if its criteria are many."""
-    total = sum(len(each["criteria"]) for each in report["sections"])
-    return {**report, "sections": []} if total > CRITERIA_PREVIEWED else report
+    total = sum(len(section["criteria"]) for section in report["sections"])
+    if total > CRITERIA_PREVIEWED:
+        return {**report, "sections": []}
+    return report
 
 
 def _faults(framework: Framework, faults: list[tuple[str, str]]) -> list[JSONObject]:
     """Return faults with the address of the part of the form that they are in."""
-    return [{"path": path, "reason": why, "address": _address(framework, path)} for path, why in faults]
+    return [{"path": path, "reason": reason, "address": _address(framework, path)} for path, reason in faults]
 
 
 def _address(framework: Framework, path: str) -> str:
-    found = _PLACE.match(path)
-    if found is None:
+    """Return the address of the part of the form that a fault is in: criteria are on pages of their section."""
+    place = _PLACE.match(path)
+    if place is None:
         return _home(framework)
-    criterion = int(found[2] or 0)
-    number = criterion // MAX_CRITERIA + 1
-    anchor = f"#s.0.c.{criterion % MAX_CRITERIA}" if found[2] else ""
-    return f"{_home(framework)}?section={found[1]}{f'&page={number}' if number > 1 else ''}{anchor}"
+    section, criterion = place.groups()
+    address = f"{_home(framework)}?section={section}"
+    if criterion is None:
+        return address
+    number = int(criterion) // MAX_CRITERIA + 1
+    if number > 1:
+        address += f"&page={number}"
+    return f"{address}#s.0.c.{int(criterion) % MAX_CRITERIA}"
 
 
 def _home(framework: Framework) -> str:

@@ -29,6 +29,7 @@ from muniment.web.branding import branding, legal_links
 from muniment.web.requests.access import account_of, actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import Words, manage_page, problems_shown, show_problem
+from muniment.web.requests.pagination import whole_number
 from muniment.web.setting_up import legal_texts
 from muniment.web.setting_up.presets import PRESETS, find_preset
 from muniment.web.views.operate import imports
@@ -166,10 +167,12 @@ def _settings(request: HttpRequest, page: SetupPage, do: str) -> HttpResponse:
     values = form_values(latest.settings)
     if not do:
         return _form(request, page, SettingsForm(initial=values, only=page.fields), latest.settings, latest.number)
-    expected = request.POST.get("version", "")
-    number = int(expected) if expected.isascii() and expected.isdigit() and len(expected) < 10 else latest.number
-    if (inserted := _inserted(do)) is not None:
-        entered = {each: request.POST.get(each, "") for each in page.fields if each in request.POST}
+    number = whole_number(request.POST.get("version", ""))
+    if number is None:
+        number = latest.number
+    inserted = _inserted(do)
+    if inserted is not None:
+        entered = {name: request.POST.get(name, "") for name in page.fields if name in request.POST}
         form = SettingsForm(initial={**values, **entered, **inserted}, only=page.fields)
         messages.info(request, gettext("Nothing is saved yet. Change what you like, then save."))
         return _form(request, page, form, latest.settings, number)
@@ -198,7 +201,7 @@ def _upload(request: HttpRequest, page: SetupPage) -> HttpResponse:
     latest = versions.latest_version()
     fetches = "fetch_logos" in request.POST
     try:
-        made = uploads.begin_import(actor, **imports.sent_table(request))
+        upload = uploads.begin_import(actor, **imports.sent_table(request))
     except Problem as refusal:
         facts = _facts(request, page.name) | {"fault": told(refusal), "fetches_logos": fetches}
         return _page(request, page, facts, status=422)
@@ -206,21 +209,25 @@ def _upload(request: HttpRequest, page: SetupPage) -> HttpResponse:
         registry = replace(latest.settings.registry, fetch_logos=fetches)
         versions.apply_settings(actor, replace(latest.settings, registry=registry))
     mark_step(page.name)
-    return HttpResponseRedirect(f"{imports.HOME}/{made.pk}")
+    return HttpResponseRedirect(f"{imports.HOME}/{upload.pk}")
 
 
 def _inserted(do: str) -> dict[str, object] | None:
     """Return the values that a button inserts into the form; None for other buttons."""
     kind, _, name = do.partition("-")
-    if kind == "preset" and (preset := find_preset(name)) is not None:
-        return preset.values()
+    if kind == "preset":
+        preset = find_preset(name)
+        return preset.values() if preset is not None else None
     if kind == "start" and name in legal_texts.PAGES:
         return {f"legal__{name}": legal_texts.starting_text(name)}
     return None
 
 
 def _next(name: str) -> HttpResponse:
-    following = _FIRST[_FIRST.index(name) + 1] if name in _FIRST[:-1] else _FIRST[-1]
+    """Lead to the next of the first steps; from a further step, to the end, which lists what is left."""
+    following = _FIRST[-1]
+    if name in _FIRST[:-1]:
+        following = _FIRST[_FIRST.index(name) + 1]
     return HttpResponseRedirect(f"{HOME}/{following}")
 
 
@@ -239,7 +246,7 @@ def _form(
         "number": number,
         "presets": PRESETS if page.name == "words" else (),
         "starts": _STARTS if page.name == "legal" else (),
-        "legal_texts": [(each.label, getattr(shown.legal, each.address[1:])) for each in legal_links(shown)],
+        "legal_texts": [(link.label, getattr(shown.legal, link.address[1:])) for link in legal_links(shown)],
     }
     return _page(request, page, context)
 
@@ -260,7 +267,12 @@ def _facts(request: HttpRequest, name: str) -> JSONObject:
         latest = versions.latest_version().settings
         taken = steps_taken()
         filled = _filled(latest)
-        left = [each for each in PAGES[1:-1] if taken.get(each.name, True) and each.name not in filled]
+        left = []
+        for step in PAGES[1:-1]:
+            # A step that was skipped is true in what was taken; mail and import have their own place on the page.
+            is_left = taken.get(step.name, True) and step.name not in filled
+            if is_left and step.name not in {"mail", "import"}:
+                left.append((step.title, f"{HOME}/{step.name}"))
         return {
             "listings": Company.objects.count(),
             "accept": imports.ACCEPT,
@@ -268,14 +280,14 @@ def _facts(request: HttpRequest, name: str) -> JSONObject:
             "fetches_logos": latest.registry.fetch_logos,
             "logos_fixed": settings.origins["fetch_logos"] != "default",
             "currency": settings.currency,
-            "left": [(each.title, f"{HOME}/{each.name}") for each in left if each.name not in {"mail", "import"}],
+            "left": left,
             "legal": branding().legal,
             "has_server": bool(settings.mail_url),
             "base_url": settings.base_url,
             "is_local": "//127.0.0.1" in settings.base_url or "//localhost" in settings.base_url,
         }
     tables = versions.latest_version().settings.fields
-    return {"declared": [each["label"] for each in tables], "fields_page": FIELDS}
+    return {"declared": [table["label"] for table in tables], "fields_page": FIELDS}
 
 
 def _filled(latest: RegistrySettings) -> set[str]:
@@ -295,12 +307,14 @@ def _filled(latest: RegistrySettings) -> set[str]:
 
 def _page(request: HttpRequest, page: SetupPage, context: JSONObject, status: int = 0) -> HttpResponse:
     filled = _filled(versions.latest_version().settings)
-    pages = [each for each in PAGES if each.name in _FIRST or page.name not in _FIRST]
-    done = {"account", *filled, *(name for name, is_skipped in steps_taken().items() if not is_skipped)}
+    done = {"account", *filled}
+    done.update(name for name, is_skipped in steps_taken().items() if not is_skipped)
     entries = []
-    for step in pages:
-        address = f"{HOME}/{step.name}" if step.name != "account" else ""
-        entries.append(SetupEntry(step.title, address, step.name in done, step is page))
+    for step in PAGES:
+        # The further steps are listed on their own pages alone.
+        if step.name in _FIRST or page.name not in _FIRST:
+            address = f"{HOME}/{step.name}" if step.name != "account" else ""
+            entries.append(SetupEntry(step.title, address, step.name in done, step is page))
     shown = {
         "is_filled": page.name in filled,
         "steps": entries,
@@ -309,4 +323,5 @@ def _page(request: HttpRequest, page: SetupPage, context: JSONObject, status: in
         "lead": page.lead,
         **context,
     }
-    return manage_page(request, f"setup/{'settings' if page.fields else page.name}.html", shown, status=status)
+    template = "settings" if page.fields else page.name
+    return manage_page(request, f"setup/{template}.html", shown, status=status)
