@@ -54,28 +54,32 @@ _made: tuple[RegistrySettings | None, dict[str, Branding]] = (None, {})
 def branding() -> Branding:
     """Return the brand of the applied settings."""
     global _made  # noqa: PLW0603 - of the process
-    settings = applied.current()
-    of, made = _made
-    if of is not settings:
-        made = {}
-        _made = settings, made
-    found = made.get(code := language())
-    if found is None:
-        found = made[code] = brand_of(settings)
-    return found
+    settings, code = applied.current(), language()
+    settings_before, brands = _made
+    if settings_before is not settings:
+        brands = {}
+        _made = settings, brands
+    if code not in brands:
+        brands[code] = brand_of(settings)
+    return brands[code]
 
 
 def brand_of(settings: RegistrySettings) -> Branding:
     brand, contact = settings.brand, settings.registry.contact
-    sheet = style_sheet(settings)
+    sheet, css = style_sheet(settings), ""
+    if sheet:
+        # The address changes with the content, which browsers keep.
+        css = f"/brand.{hashlib.sha256(sheet.encode()).hexdigest()[:12]}.css"
+    if contact and "://" not in contact:
+        contact = f"mailto:{contact}"
     return Branding(
         settings,
-        f"/brand.{hashlib.sha256(sheet.encode()).hexdigest()[:12]}.css" if sheet else "",
+        css,
         not (brand.typeface or brand.font_text or brand.font_headings),
         _logo(brand.logo, brand.logo_ratio) if brand.logo else None,
         brand.mark.replace("-512.webp", SMALL),
         legal_links(settings),
-        f"mailto:{contact}" if contact and "://" not in contact else contact,
+        contact,
     )
 
 
@@ -83,12 +87,12 @@ def legal_links(settings: RegistrySettings) -> tuple[LegalLink, ...]:
     """Return the legal pages that have a text."""
     if settings.legal == DEFAULT.legal:
         return ()
-    found = {
+    labels = {
         "imprint": gettext("Imprint"),
         "privacy": gettext("Privacy policy"),
         "terms": gettext("Terms of use"),
     }
-    return tuple(LegalLink(f"/{name}", label) for name, label in found.items() if getattr(settings.legal, name))
+    return tuple(LegalLink(f"/{name}", label) for name, label in labels.items() if getattr(settings.legal, name))
 
 
 def style_sheet(settings: RegistrySettings) -> str:

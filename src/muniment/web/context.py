@@ -57,32 +57,36 @@ def visitor(request: HttpRequest) -> dict[str, object]:
     Only if the request has looked for the account: the page of a database that is away must not ask it.
     """
     account = getattr(request, "_cached_user", None)
-    return {"me": account, "my_links": account_links(account)} if isinstance(account, Account) else {}
+    if not isinstance(account, Account):
+        return {}
+    return {"me": account, "my_links": account_links(account)}
 
 
 def account_links(account: Account) -> list[MenuLink]:
     """Return the entries of an account's menu."""
-    found = [
+    links = [
         MenuLink(gettext("Your listings"), "/manage"),
         MenuLink(gettext("Reports"), "/manage/reports"),
         MenuLink(gettext("Saved searches"), "/manage/searches"),
         MenuLink(gettext("Account"), "/manage/profile"),
     ]
     if account.role != Account.Role.OWNER:
-        found.append(MenuLink(gettext("Review"), "/review"))
+        links.append(MenuLink(gettext("Review"), "/review"))
     if account.role == Account.Role.OPERATOR:
-        found.append(MenuLink(gettext("Operate"), "/operate"))
-    return [*found, MenuLink(gettext("Sign out"), "/accounts/logout/")]
+        links.append(MenuLink(gettext("Operate"), "/operate"))
+    links.append(MenuLink(gettext("Sign out"), "/accounts/logout/"))
+    return links
 
 
 def address(request: HttpRequest) -> str:
     """Return the public address of the instance: the configured one, else that of the request."""
-    if configured := config.current().base_url:
+    configured = config.current().base_url
+    if configured:
         return configured
-    found = request.META.get(_ADDRESS)  # a page needs it several times, and Django checks the host each time
-    if found is None:
-        found = request.META[_ADDRESS] = f"{request.scheme}://{request.get_host()}"
-    return str(found)
+    # A page needs it several times, and Django checks the host each time.
+    if _ADDRESS not in request.META:
+        request.META[_ADDRESS] = f"{request.scheme}://{request.get_host()}"
+    return str(request.META[_ADDRESS])
 
 
 def own_address(logo: object) -> str:

@@ -146,41 +146,42 @@ def groups(document: JSONObject, base: str, known: Mapping[str, str]) -> tuple[O
         base: the instance's address, for the samples.
         known: keys of published documents by the collection in their addresses, in place of the contract's examples.
     """
-    return tuple(
-        OperationGroup(
-            tag["name"].lower(),
-            tag["name"],
-            tag.get("description", ""),
-            tuple(
-                _operation(path, item["get"], base, known)
-                for path, item in document["paths"].items()
-                if tag["name"] in item["get"]["tags"]
-            ),
-        )
-        for tag in document["tags"]
-    )
+    groups = []
+    for tag in document["tags"]:
+        operations = []
+        for path, item in document["paths"].items():
+            if tag["name"] in item["get"]["tags"]:
+                operations.append(_operation(path, item["get"], base, known))
+        name, description = tag["name"], tag.get("description", "")
+        groups.append(OperationGroup(name.lower(), name, description, tuple(operations)))
+    return tuple(groups)
 
 
 def objects(document: JSONObject) -> tuple[ObjectGroup, ...]:
     """Return the objects of answers in groups; those that no group has are in the last one, by name."""
-    found = document["components"]["schemas"]
-    named = {name for words in GROUPS.values() for name in words}
-    groups = {**GROUPS, OTHERS: {name: found[name].get("description", "") for name in sorted(found.keys() - named)}}
+    schemas = document["components"]["schemas"]
+    others = dict(sorted(schemas.items()))
+    for texts in GROUPS.values():
+        for name in texts:
+            others.pop(name, None)
+    texts_of_others = {name: schema.get("description", "") for name, schema in others.items()}
     object_groups = []
-    for title, words in groups.items():
-        described = tuple(_object(name, text, found[name]) for name, text in words.items() if name in found)
+    for title, texts in {**GROUPS, OTHERS: texts_of_others}.items():
+        described = []
+        for name, text in texts.items():
+            if name in schemas:
+                described.append(Described(name, inline(text), members(schemas[name])))
         if described:
-            object_groups.append(ObjectGroup(title, described))
+            object_groups.append(ObjectGroup(title, tuple(described)))
     return tuple(object_groups)
 
 
-def _object(name: str, text: str, schema: JSONObject) -> Described:
-    return Described(name, inline(text), members(schema))
-
-
 def _operation(path: str, declared: JSONObject, base: str, known: Mapping[str, str]) -> Operation:
-    form, success = _first_form(declared["responses"]["200"]["content"])
-    parameters = [each for each in declared["parameters"] if each["name"] not in _CONDITIONS]
+    media_type, success = _first_form(declared["responses"]["200"]["content"])
+    parameters = [parameter for parameter in declared["parameters"] if parameter["name"] not in _CONDITIONS]
+    example = success["example"]
+    if media_type != EVENTS:
+        example = json.dumps(example, indent=2, ensure_ascii=False)
     return Operation(
         key=declared["operationId"],
         method="GET",
@@ -190,7 +191,7 @@ def _operation(path: str, declared: JSONObject, base: str, known: Mapping[str, s
         parameters=tuple(map(_row, parameters)),
         sample=f"curl '{base}{_called(path, parameters, known)}'",
         answer=str(success["schema"]["$ref"]).removeprefix(_SCHEMAS),
-        example=success["example"] if form == EVENTS else json.dumps(success["example"], indent=2, ensure_ascii=False),
+        example=example,
         is_deprecated=bool(declared.get("deprecated")),
     )
 
@@ -208,11 +209,12 @@ def _row(parameter: JSONObject) -> Row:
 def _called(path: str, parameters: list[JSONObject], known: Mapping[str, str]) -> str:
     """Return the address of a call: a real document if there is one, and what the operation requires."""
     query = []
-    for each in parameters:
-        if each["in"] == "path":
+    for parameter in parameters:
+        name, example = parameter["name"], str(parameter.get("example", ""))
+        if parameter["in"] == "path":
             collection = path.split("/")[3]
-            value = known.get(collection) or str(each.get("example", ""))
-            path = path.replace(f"{{{each['name']}}}", quote(value, safe=""))
-        elif each.get("required"):
-            query.append(f"{each['name']}={quote(str(each.get('example', '')))}")
-    return path + (f"?{'&'.join(query)}" if query else "")
+            value = known.get(collection) or example
+            path = path.replace(f"{{{name}}}", quote(value, safe=""))
+        elif parameter.get("required"):
+            query.append(f"{name}={quote(example)}")
+    return f"{path}?{'&'.join(query)}" if query else path

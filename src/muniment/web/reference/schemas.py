@@ -83,8 +83,8 @@ def members(schema: JSONMapping, *, depth: int = 0) -> tuple[Row, ...]:
 
 def _inner(schema: JSONMapping) -> JSONMapping:
     """Return the object within *schema*: its own, or that of a list's items."""
-    found: JSONMapping = schema.get("items", schema)
-    return found if "properties" in found else {}
+    inner: JSONMapping = schema.get("items", schema)
+    return inner if "properties" in inner else {}
 
 
 def _words(schema: JSONMapping) -> Iterator[str]:
@@ -94,7 +94,7 @@ def _words(schema: JSONMapping) -> Iterator[str]:
         return
     for key in ("anyOf", "oneOf"):
         if key in schema:
-            yield " or ".join(kind_of(each) for each in schema[key])
+            yield " or ".join(kind_of(alternative) for alternative in schema[key])
             return
     if "enum" in schema or "const" in schema:
         values = schema.get("enum", (schema.get("const"),))
@@ -124,10 +124,12 @@ def _kind(kind: str, schema: JSONMapping) -> str:
 
 
 def _bounds(schema: JSONMapping) -> str:
-    least, most = schema.get("minimum"), schema.get("maximum")
+    least, most, longest = schema.get("minimum"), schema.get("maximum"), schema.get("maxLength")
+    # Larger bounds are those of the type, which say nothing to a reader.
     if most is not None and most < _MAX_BOUND:
-        return f", {least} to {most}" if least is not None else f", at most {most}"
+        return f", at most {most}" if least is None else f", {least} to {most}"
     if least is not None and least > 0:
         return f", at least {least}"
-    longest = schema.get("maxLength")
-    return f", at most {longest:,} characters" if longest else ""
+    if longest:
+        return f", at most {longest:,} characters"
+    return ""

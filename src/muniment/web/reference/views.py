@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound
 from muniment.store.published_document import KINDS
 from muniment.store.queries import ListQuery
@@ -28,25 +29,26 @@ def home(request: HttpRequest) -> HttpResponse:
 @published()
 def guide(request: HttpRequest, key: str) -> HttpResponse:
     """Show a guide."""
-    found = next((each for each in GUIDES if each.key == key), None)
-    if found is None:
+    keys = [guide.key for guide in GUIDES]
+    if key not in keys:
         raise _missing()
-    text = render(key, address(request), _known().get("companies") or COMPANY)
-    place = GUIDES.index(found)
-    following = GUIDES[place + 1] if place + 1 < len(GUIDES) else None
-    return _page(
-        request, "guide", f"guides/{key}", str(found.title), text=text, purpose=found.purpose, following=following
-    )
+    place = keys.index(key)
+    shown = {
+        "text": render(key, address(request), _known().get("companies") or COMPANY),
+        "purpose": GUIDES[place].purpose,
+        "following": GUIDES[place + 1] if place + 1 < len(GUIDES) else None,
+    }
+    return _page(request, "guide", f"guides/{key}", str(GUIDES[place].title), **shown)
 
 
 @published()
 def rest_group(request: HttpRequest, key: str) -> HttpResponse:
     """Show the operations of one kind of resource."""
-    groups = rest.groups(described().openapi, address(request), _known())
-    group = next((each for each in groups if each.key == key), None)
-    if group is None:
-        raise _missing()
-    return _page(request, "rest", f"rest/{key}", gettext("REST API: %(group)s") % {"group": group.title}, group=group)
+    for group in rest.groups(described().openapi, address(request), _known()):
+        if group.key == key:
+            title = gettext("REST API: %(group)s") % {"group": group.title}
+            return _page(request, "rest", f"rest/{key}", title, group=group)
+    raise _missing()
 
 
 @published()
@@ -59,37 +61,40 @@ def rest_objects(request: HttpRequest) -> HttpResponse:
 @published()
 def tools(request: HttpRequest, key: str) -> HttpResponse:
     """Show the tools of one server."""
-    server = described().owner if key == "owner" else described().public
-    rows = [
-        {
+    is_owner = key == "owner"
+    server = described().owner if is_owner else described().public
+    rows = []
+    rows_by_part: dict[str, list[JSONObject]] = {}
+    for tool in server.tools:
+        arguments, scope = tool["inputSchema"].get("properties", {}), server.scopes.get(tool["name"], "")
+        row = {
             "name": tool["name"],
             "title": tool["title"],
-            "description": inline(tool["description"], tool["inputSchema"].get("properties", {})),
-            "scope": server.scopes.get(tool["name"], ""),
-            "asks_first": "confirm" in tool["inputSchema"].get("properties", {}),
+            "description": inline(tool["description"], arguments),
+            "scope": scope,
+            "asks_first": "confirm" in arguments,
             "arguments": members(tool["inputSchema"], depth=1),
         }
-        for tool in server.tools
-    ]
-    parts = (
-        ("companies", gettext("Listings")),
-        ("profile", gettext("Profile")),
-        ("documents", gettext("Documents")),
-        ("reports", gettext("Credits and reports")),
-        ("", gettext("Frameworks")),
-    )
-    title = gettext("Owner tools") if key == "owner" else gettext("Public tools")
-    shown = {"url": f"{address(request)}{server.path}", "instructions": server.instructions, "is_owner": key == "owner"}
-    if key == "owner":
-        grouped = [(label, [each for each in rows if part_of(each["scope"]) == of]) for of, label in parts]
-        shown["parts"] = [(label, found) for label, found in grouped if found]
-    return _page(request, "tools", f"tools/{key}", title, tools=rows, **shown)
+        rows.append(row)
+        rows_by_part.setdefault(part_of(scope), []).append(row)
+    shown = {"url": f"{address(request)}{server.path}", "instructions": server.instructions, "is_owner": is_owner}
+    if not is_owner:
+        return _page(request, "tools", f"tools/{key}", gettext("Public tools"), tools=rows, **shown)
+    labels = {
+        "companies": gettext("Listings"),
+        "profile": gettext("Profile"),
+        "documents": gettext("Documents"),
+        "reports": gettext("Credits and reports"),
+        "": gettext("Frameworks"),
+    }
+    shown["parts"] = [(label, rows_by_part[part]) for part, label in labels.items() if part in rows_by_part]
+    return _page(request, "tools", f"tools/{key}", gettext("Owner tools"), tools=rows, **shown)
 
 
 def part_of(scope: str) -> str:
     """Return the part of the account that a scope is about; reports are paid with credits."""
-    of = scope.partition(":")[0]
-    return "reports" if of in {"credits", "applications"} else of
+    part = scope.partition(":")[0]
+    return "reports" if part in {"credits", "applications"} else part
 
 
 def _page(request: HttpRequest, template: str, key: str, title: str, **shown: object) -> HttpResponse:
@@ -100,12 +105,18 @@ def _page(request: HttpRequest, template: str, key: str, title: str, **shown: ob
 
 def _known() -> dict[str, str]:
     """Return the key of one document of each kind, by the collection in addresses."""
-    found = {COLLECTIONS[kind]: key for kind in KINDS for key in reader().keys(kind, "", 1)}
-    # A sample for the cap table should not answer with an empty list.
+    known = {}
+    for kind in KINDS:
+        for key in reader().keys(kind, "", 1):
+            known[COLLECTIONS[kind]] = key
+    # A sample for the cap table should not answer with an empty list, nor be hard to type.
     chosen = settings.SCHEMA.listings["company"].select({"hasCapTable": True})
-    full = reader().companies(ListQuery(filters=chosen.filters, sort="treasury")).items
-    slugs = sorted((str(msgspec.json.decode(each)["id"]) for each in full), key=lambda slug: not slug.isascii())
-    return found | ({"companies": slugs[0]} if slugs else {})
+    companies = reader().companies(ListQuery(filters=chosen.filters, sort="treasury")).items
+    slugs = [str(msgspec.json.decode(company)["id"]) for company in companies]
+    slugs.sort(key=lambda slug: not slug.isascii())
+    if slugs:
+        known["companies"] = slugs[0]
+    return known
 
 
 def _missing() -> NotFound:

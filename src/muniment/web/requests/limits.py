@@ -39,28 +39,43 @@ class LimitsMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         is_change = request.method not in SAFE
+        # Whether an account is signed in is looked up in its session, which other requests do without.
         if (is_change or _OF_ACCOUNTS.match(request.path)) and request.user.is_authenticated:
-            account = str(request.user.pk)
-            if not _ALWAYS.fullmatch(request.path):
-                try:
-                    fairness.current().check("page_cpu", account)
-                    if is_change and not _CHANGES_NOTHING.fullmatch(request.path):
-                        fairness.current().take("writes", account)
-                except TooMany as refusal:
-                    return _refused(request, refusal)
-            request.META[ACCOUNT] = account
+            refusal = _limit_account(request, is_change=is_change)
         elif is_change and _is_large_form(request) and not _LIMITED_THEMSELVES.fullmatch(request.path):
-            # Reading so many fields takes half a second, and the check of the token reads them before it refuses.
-            author = author_of(request)
-            if author is None:
-                refused = TooLarge("The form is larger than 64 KB.", "Sign in first, or shorten the form.")
-                return errors.problem_page(request, refused)
-            try:
-                fairness.current().check("page_cpu", author)
-            except TooMany as refusal:
-                return errors.problem_page(request, refusal)
-            request.META[ACCOUNT] = author
-        return self.get_response(request)
+            refusal = _limit_large_form(request)
+        else:
+            refusal = None
+        return self.get_response(request) if refusal is None else refusal
+
+
+def _limit_account(request: HttpRequest, *, is_change: bool) -> HttpResponse | None:
+    """Charge a request to its account; return the page of a refusal if that is over a limit."""
+    account = str(request.user.pk)
+    if not _ALWAYS.fullmatch(request.path):
+        try:
+            fairness.current().check("page_cpu", account)
+            if is_change and not _CHANGES_NOTHING.fullmatch(request.path):
+                fairness.current().take("writes", account)
+        except TooMany as refusal:
+            return _refused(request, refusal)
+    request.META[ACCOUNT] = account
+    return None
+
+
+def _limit_large_form(request: HttpRequest) -> HttpResponse | None:
+    """Charge a large form to the account that the browser last had; return the page of a refusal without one."""
+    # Reading so many fields takes half a second, and the check of the token reads them before it refuses.
+    author = author_of(request)
+    if author is None:
+        refused = TooLarge("The form is larger than 64 KB.", "Sign in first, or shorten the form.")
+        return errors.problem_page(request, refused)
+    try:
+        fairness.current().check("page_cpu", author)
+    except TooMany as refusal:
+        return errors.problem_page(request, refusal)
+    request.META[ACCOUNT] = author
+    return None
 
 
 def _is_large_form(request: HttpRequest) -> bool:

@@ -31,12 +31,12 @@ _DIGEST = re.compile(r"^(?P<stem>.+)\.(?P<digest>[0-9a-f]{12})(?P<suffix>\.[A-Za
 def asset(name: str) -> Content | None:
     """Read the static file *name*; its tag is the digest in its address. Return None when there is no such file."""
     try:
-        found = finders.find(name)
+        path = finders.find(name)
     except SuspiciousFileOperation:
         return None
-    if not found or not Path(found).is_file() or _is_private(name, Path(found)):
+    if not path or not Path(path).is_file() or _is_private(name, Path(path)):
         return None
-    body = Path(found).read_bytes()
+    body = Path(path).read_bytes()
     suffix = Path(str.__str__(name)).suffix  # from a template it is a SafeString, which pathlib cannot take alone
     content_type = _TYPES.get(suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
     if suffix == ".css":
@@ -47,20 +47,24 @@ def asset(name: str) -> Content | None:
     return Content(body, tag, f"{content_type}; charset=utf-8", is_immutable=True)
 
 
-def _is_private(name: str, found: Path) -> bool:
+def _is_private(name: str, path: Path) -> bool:
     """Return whether a file is hidden, or a link that leaves the folder of an operator's own files."""
     if any(part.startswith(".") for part in name.split("/")):
         return True
-    own = (Path(each) for each in settings.STATICFILES_DIRS)
-    return any(found.is_relative_to(each) and not found.resolve().is_relative_to(each.resolve()) for each in own)
+    for folder in map(Path, settings.STATICFILES_DIRS):
+        if path.is_relative_to(folder) and not path.resolve().is_relative_to(folder.resolve()):
+            return True
+    return False
 
 
 def _with_digest(name: str, match: re.Match[bytes]) -> bytes:
     """Return the ``url()`` of a file beside the style sheet *name* with the digest of that file in its address."""
     path = match[1].decode()
-    found = asset(f"{name.rpartition('/')[0]}/{path}")
+    content = asset(f"{name.rpartition('/')[0]}/{path}")
     stem, dot, suffix = path.rpartition(".")
-    return f'url("{stem}.{found.tag}{dot}{suffix}")'.encode() if found and dot else match[0]
+    if content is None or not dot:
+        return match[0]
+    return f'url("{stem}.{content.tag}{dot}{suffix}")'.encode()
 
 
 class HashedStorage(StaticFilesStorage):
@@ -68,23 +72,26 @@ class HashedStorage(StaticFilesStorage):
 
     def url(self, name: str | None) -> str:
         """Return the address of *name*; an unknown name stays unchanged."""
-        found = asset(name) if name else None
-        if name is None or found is None:
+        content = asset(name) if name else None
+        if name is None or content is None:
             return super().url(name)
         stem, dot, suffix = name.rpartition(".")
-        return super().url(f"{stem}.{found.tag}{dot}{suffix}" if dot else name)
+        return super().url(f"{stem}.{content.tag}{dot}{suffix}" if dot else name)
 
 
 def serve(request: HttpRequest, path: str) -> HttpResponse:
     """Serve ``/static/…``: cacheable for a year by its digest, for an hour by its plain name."""
     match = _DIGEST.match(path)
-    found = asset(match["stem"] + match["suffix"]) if match else None
-    kept = FOR_EVER if found and match and found.tag == match["digest"] else FOR_A_WHILE
-    found = found or asset(path)
-    if found is None:
+    content, kept = None, FOR_A_WHILE
+    if match:
+        content = asset(match["stem"] + match["suffix"])
+        # Another digest is that of an earlier or later version, whose address gets this one only for a while.
+        if content and content.tag == match["digest"]:
+            kept = FOR_EVER
+    content = content or asset(path)
+    if content is None:
         raise Http404(f"No static file is called {path}.")
     if not request.META.get("QUERY_STRING"):
-        request.META.get("asgi.scope", {}).get("state", {})[STAMP] = PageStamp(
-            found.tag.encode(), found.is_compressible
-        )
-    return found.respond(request, kept)
+        stamp = PageStamp(content.tag.encode(), content.is_compressible)
+        request.META.get("asgi.scope", {}).get("state", {})[STAMP] = stamp
+    return content.respond(request, kept)

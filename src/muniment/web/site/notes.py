@@ -38,7 +38,8 @@ def template_notes(site: Path) -> Iterator[TemplateNote]:
         except (OSError, UnicodeError) as error:
             yield TemplateNote(f"{file}: {error}", is_fault=True)
             continue
-        if fault := compile_fault(contents, origin, engine):
+        fault = compile_fault(contents, origin, engine)
+        if fault:
             yield TemplateNote(fault, is_fault=True)
             continue
         template = Template(contents, origin, name, engine)
@@ -47,16 +48,19 @@ def template_notes(site: Path) -> Iterator[TemplateNote]:
 
 
 def _unknown(template: Template, file: Path, engine: Engine) -> Iterator[TemplateNote]:
+    """Yield a note for each template that a template extends or includes and that does not exist."""
     nodes = [*template.nodelist.get_nodes_by_type(ExtendsNode), *template.nodelist.get_nodes_by_type(IncludeNode)]
     for node in nodes:
         expression: Any = getattr(node, "parent_name", None) or getattr(node, "template", None)
-        named = expression.var
-        if isinstance(named, str) and not named.startswith("."):
-            try:
-                engine.get_template(named)
-            except TemplateDoesNotExist:
-                line = node.token.lineno if node.token else 1
-                yield TemplateNote(f"{file}, line {line}: there is no template {named}", is_fault=True)
+        name = expression.var
+        # The name may be a variable, which only a page knows, or begin at the folder of the template.
+        if not isinstance(name, str) or name.startswith("."):
+            continue
+        try:
+            engine.get_template(name)
+        except TemplateDoesNotExist:
+            line = node.token.lineno if node.token else 1
+            yield TemplateNote(f"{file}, line {line}: there is no template {name}", is_fault=True)
 
 
 def _unstable(template: Template, name: str) -> Iterator[TemplateNote]:
@@ -69,9 +73,10 @@ def _unstable(template: Template, name: str) -> Iterator[TemplateNote]:
             f"{name} replaces a whole template of Muniment; compare it after each upgrade", is_fault=False
         )
         return
-    found: Any = template.nodelist.get_nodes_by_type(BlockNode)
-    if others := sorted({node.name for node in found} - STABLE.get(name, frozenset())):
-        says = f"{name} replaces {', '.join(others)}, which is no stable block; compare it after each upgrade"
+    blocks: Any = template.nodelist.get_nodes_by_type(BlockNode)
+    unstable = sorted({block.name for block in blocks} - STABLE.get(name, frozenset()))
+    if unstable:
+        says = f"{name} replaces {', '.join(unstable)}, which is no stable block; compare it after each upgrade"
         yield TemplateNote(says, is_fault=False)
 
 

@@ -27,16 +27,17 @@ class KeptNode(Node):
         self._kept: dict[tuple[object, ...], SafeString] = {}
 
     def render(self, context: Context) -> SafeString:
-        if (settings := applied()) is not self._settings:
+        settings = applied()
+        if settings is not self._settings:
             self._settings = settings
             self._kept = {}
-        key = (language(), *[each.resolve(context) for each in self._values])
-        found = self._kept.get(key)
-        if found is None:
-            found = self.nodelist.render(context)
+        key = (language(), *[value.resolve(context) for value in self._values])
+        html = self._kept.get(key)
+        if html is None:
+            html = self.nodelist.render(context)
             if len(self._kept) < MAX_KEPT:
-                self._kept[key] = found
-        return found
+                self._kept[key] = html
+        return html
 
 
 @register.tag
@@ -46,7 +47,7 @@ def kept(parser: Parser, token: Token) -> KeptNode:
 
     It is kept for as long as the process lives, so the content must depend on nothing else: no edition, no visitor.
     """
-    values = [parser.compile_filter(each) for each in token.split_contents()[1:]]
+    values = [parser.compile_filter(name) for name in token.split_contents()[1:]]
     nodelist = parser.parse(("endkept",))
     parser.delete_first_token()
     return KeptNode(nodelist, values)

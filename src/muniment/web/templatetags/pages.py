@@ -79,7 +79,8 @@ def size(count: int) -> str:
 @register.filter
 def signed(amount: int) -> str:
     """Return a number with its sign, as the language writes numbers: +90, −10."""
-    return f"{'−' if amount < 0 else '+'}{number(abs(amount))}"
+    sign = "−" if amount < 0 else "+"
+    return f"{sign}{number(abs(amount))}"
 
 
 register.filter("happened", happened)
@@ -133,28 +134,33 @@ def field_html(field: BoundField, given_label: str = "") -> SafeString:
     hint, faults = conditional_escape(_hint(field)), field.errors
     field.field.help_text = hint  # allauth's is made each time it is looked at
     text = escape(given_label or label(field))
-    optional = f' <span class="quiet">{need}</span>' if (need := _need(field)) else ""
-    shown = f'<div class="hint" id="{field.auto_id}_hint">{hint}</div>' if hint else ""
-    if note := getattr(field.field, "note", ""):
-        shown += f'<div class="hint waits" id="{field.auto_id}_note">{conditional_escape(note)}</div>'
-    told = "".join(f"<li>{conditional_escape(fault)}</li>" for fault in faults)  # type: ignore[arg-type]  # texts
-    under = f'<ul class="fault" id="{field.auto_id}_fault">{told}</ul>' if told else ""
-    named = f'<label for="{field.id_for_label}">{text}'
+    need, note = _need(field), getattr(field.field, "note", "")
+    need_html = f' <span class="quiet">{need}</span>' if need else ""
+    hints = f'<div class="hint" id="{field.auto_id}_hint">{hint}</div>' if hint else ""
+    if note:
+        hints += f'<div class="hint waits" id="{field.auto_id}_note">{conditional_escape(note)}</div>'
+    items = "".join(f"<li>{conditional_escape(fault)}</li>" for fault in faults)  # type: ignore[arg-type]  # texts
+    faults_html = f'<ul class="fault" id="{field.auto_id}_fault">{items}</ul>' if items else ""
+    control, label_html = _control(field, hint), f'<label for="{field.id_for_label}">{text}'
+    classes = "field"
     if is_check(field):
-        inside = f"{_control(field, hint)}{named}</label>{shown}"
+        classes = "field check"
+        inside = f"{control}{label_html}</label>{hints}"
     elif is_group(field):
-        inside = f"<fieldset><legend>{text}{optional}</legend>{shown}{_control(field, hint)}</fieldset>"
+        inside = f"<fieldset><legend>{text}{need_html}</legend>{hints}{control}</fieldset>"
     else:
-        inside = f"{named}{optional}</label>{shown}{_control(field, hint)}"
-    checked = " check" if is_check(field) else ""
-    return mark_safe(f'<div class="field{checked}">\n{inside}{under}\n</div>')  # noqa: S308 - every text is escaped
+        inside = f"{label_html}{need_html}</label>{hints}{control}"
+    html = f'<div class="{classes}">\n{inside}{faults_html}\n</div>'
+    return mark_safe(html)  # noqa: S308 - every text is escaped
 
 
 def _hint(field: BoundField) -> str:
     """Return the help of *field*; the rules of passwords, which Django has as a list, in one line."""
     if field.help_text != password_validators_help_text_html():
         return str(field.help_text)
-    least = next((each.min_length for each in get_default_password_validators() if hasattr(each, "min_length")), 0)
+    least = 0
+    for validator in get_default_password_validators():
+        least = getattr(validator, "min_length", least)  # one of them is about the length
     text = gettext("At least %(count)d characters, not a common password, and not like your email address.")
     return text % {"count": least}
 
@@ -166,7 +172,9 @@ def _need(bound: BoundField) -> str:
         return ""
     if getattr(field, "needed", False):
         return gettext("(needed to publish)")
-    return gettext("(optional)") if getattr(bound.form, "says_optional", True) else ""
+    if getattr(bound.form, "says_optional", True):
+        return gettext("(optional)")
+    return ""
 
 
 def _control(field: BoundField, hint: str) -> SafeString:

@@ -97,14 +97,17 @@ def shown_events(events: Sequence[SecurityEvent]) -> list[JSONObject]:
 
 def _names_of(subjects: set[str]) -> dict[str, str]:
     """Return the names of companies, people and frameworks by their addresses; those that are gone have none."""
-    found: dict[str, str] = {}
+    slugs_by_kind: dict[str, list[str]] = {}
+    for subject in subjects:
+        kind, _, slug = subject.partition("/")
+        slugs_by_kind.setdefault(kind, []).append(slug)
+    names: dict[str, str] = {}
     models: tuple[tuple[str, Any], ...] = (("companies", Company), ("people", Person), ("frameworks", Framework))
     for kind, model in models:
-        slugs = [slug for of, _, slug in (each.partition("/") for each in subjects) if of == kind]
-        if slugs:
-            named = model.objects.filter(slug__in=slugs).values_list("slug", "name")
-            found |= {f"{kind}/{slug}": name for slug, name in named}
-    return found
+        if kind in slugs_by_kind:
+            for slug, name in model.objects.filter(slug__in=slugs_by_kind[kind]).values_list("slug", "name"):
+                names[f"{kind}/{slug}"] = name
+    return names
 
 
 def _about(subject: str, names: Mapping[str, str]) -> str:
@@ -125,18 +128,22 @@ def _details(event: SecurityEvent) -> list[tuple[str, str]]:
 def _folded(events: list[SecurityEvent]) -> list[JSONObject]:
     """Return the events as they are shown: failed sign-ins in a row from one address are one line with their number."""
     lines: list[JSONObject] = []
-    for event, shown in zip(events, shown_events(events), strict=True):
-        former = lines[-1]["event"] if lines else None
-        if (
-            former is not None
-            and event.event == former.event == "sign_in_failed"
-            and (event.address, event.agent) == (former.address, former.agent)
-        ):
+    for event, line in zip(events, shown_events(events), strict=True):
+        if lines and _is_same_failure(event, lines[-1]["event"]):
             lines[-1]["times"] += 1
-            lines[-1]["since"] = event.at if event.at.date() != lines[-1]["event"].at.date() else None
+            is_other_day = event.at.date() != lines[-1]["event"].at.date()
+            lines[-1]["since"] = event.at if is_other_day else None
         else:
-            lines.append(shown)
+            lines.append(line)
     return lines
+
+
+def _is_same_failure(event: SecurityEvent, former: SecurityEvent) -> bool:
+    return (
+        event.event == former.event == "sign_in_failed"
+        and event.address == former.address
+        and event.agent == former.agent
+    )
 
 
 def as_file(

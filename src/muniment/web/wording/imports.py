@@ -11,11 +11,13 @@ from muniment.registry.exchange.results import IMPORTED, NOTHING_INVALID, UNDONE
 def outcome(result: str) -> str:
     """Return the result of an import or an undo as pages say it."""
     sentences = result.parts if isinstance(result, Joined) else (result,)
-    return "; ".join(filter(None, map(_said, sentences)))
+    return "; ".join(filter(None, map(_in_words, sentences)))
 
 
-def _said(sentence: str) -> str:
+def _in_words(sentence: str) -> str:
     template = sentence.template if isinstance(sentence, Phrase) else sentence
+    if template == NOTHING_INVALID:
+        return ""
     if isinstance(sentence, Phrase) and template == IMPORTED:
         kinds = {
             "people": gettext("People"),
@@ -35,7 +37,7 @@ def _said(sentence: str) -> str:
             gettext("%(count)s rows kept"): sentence.values["kept"],
         }
         return _counted(counts) or gettext("Nothing was restored")
-    return "" if template == NOTHING_INVALID else translated(sentence)
+    return translated(sentence)
 
 
 def _counted(counts: dict[str, int]) -> str:

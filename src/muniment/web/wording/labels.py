@@ -29,8 +29,10 @@ def label(value: str) -> str:
 def theme(value: str) -> str:
     """Return a theme in words: ``public-goods`` as ``Public goods``."""
     known = _known(language()).get(value.casefold())
-    if known or len(value) <= _SHORT:
-        return known or value
+    if known:
+        return known
+    if len(value) <= _SHORT:
+        return value
     return _begun(value.replace("-", " ") if _HYPHENATED.fullmatch(value) else value)
 
 
@@ -41,7 +43,10 @@ def note(value: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _begun(value: str) -> str:
-    return value[:1].upper() + value[1:] if value == value.lower() else value
+    """Return a value in small letters with a capital at its beginning; one with capitals is a name, and stays."""
+    if value != value.lower():
+        return value
+    return value[:1].upper() + value[1:]
 
 
 @lru_cache(maxsize=64)

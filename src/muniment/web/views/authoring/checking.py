@@ -35,7 +35,7 @@ def check(request: HttpRequest, slug: str) -> HttpResponse:
     mine = listings.get_company(actor, slug)
     bundle = as_published(mine)
     facts = mine.bundle["company"]
-    pending = {key: {"before": facts.get(key), "after": value} for key, value in mine.pending_changes.items()}
+    pending = {name: {"before": facts.get(name), "after": value} for name, value in mine.pending_changes.items()}
     is_new = mine.state in {*SUBMITTABLE, "submitted"}
     faults, warnings, advice = [], [], []
     for finding in (*checks.findings_of(bundle, company_lists.today()), *_stored(actor, mine, bundle)):
@@ -64,23 +64,23 @@ def check(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _stored(actor: Actor, mine: OwnedCompany, bundle: JSONObject) -> list[Finding]:
     """Return the values that break a rule, dead links, and the names of people that wait for an answer."""
-    found = [
-        Finding(stated(fault.sentence), checks.place_of(fault.field.partition("[")[0].partition(".")[0]))
-        for fault in broken_values({**mine.bundle, "company": bundle["company"]})
-    ]
+    findings = []
+    for fault in broken_values({**mine.bundle, "company": bundle["company"]}):
+        name = fault.field.partition("[")[0].partition(".")[0]
+        findings.append(Finding(stated(fault.sentence), checks.place_of(name)))
     for link in list_dead_links(actor, mine.slug):
         text = gettext("This link did not respond when we checked it: %(url)s %(fault)s")
         is_website = link.url == mine.bundle["company"].get("website")
         place = checks.place_of("website" if is_website else "socials")
-        found.append(Finding(text % {"url": link.url, "fault": translated(link.fault)}, place))
-    names = list_unlinked(actor, mine.slug)
-    if same := [each for each in names if each.candidates]:
-        people = ", ".join(each.name for each in same[: checks.ROWS_NAMED])
+        findings.append(Finding(text % {"url": link.url, "fault": translated(link.fault)}, place))
+    known = [person.name for person in list_unlinked(actor, mine.slug) if person.candidates]
+    if known:
         text = gettext("A profile with this name exists. Choose it if it is the same person: %(people)s.")
-        found.append(Finding(text % {"people": people}, checks.place_of("positions")))
-    return found
+        people = ", ".join(known[: checks.ROWS_NAMED])
+        findings.append(Finding(text % {"people": people}, checks.place_of("positions")))
+    return findings
 
 
 def _duplicates(actor: Actor, mine: OwnedCompany, facts: JSONObject) -> list[tuple[object, str]]:
-    values = (str(facts.get(name) or "") for name in ("name", "website", "symbol"))
-    return list(likely_duplicates(actor, *values, besides=mine.slug))
+    name, website, symbol = (str(facts.get(member) or "") for member in ("name", "website", "symbol"))
+    return list(likely_duplicates(actor, name, website, symbol, besides=mine.slug))

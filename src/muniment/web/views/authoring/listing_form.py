@@ -67,9 +67,9 @@ def new(request: HttpRequest) -> HttpResponse:
         try:
             duplicates = _duplicates_of(actor, change)
             if is_different or not duplicates:
-                made = listings.create_company(actor, change, slug=slug)
-                messages.success(request, gettext("%(name)s saved as a draft.") % {"name": made.name})
-                return HttpResponseRedirect(f"/manage/companies/{made.slug}/edit/about?new=1")
+                draft = listings.create_company(actor, change, slug=slug)
+                messages.success(request, gettext("%(name)s saved as a draft.") % {"name": draft.name})
+                return HttpResponseRedirect(f"/manage/companies/{draft.slug}/edit/about?new=1")
         except BadFields as refusal:
             form.put(refusal.faults)
     elif request.method == "POST":
@@ -89,8 +89,7 @@ def _duplicates_of(actor: Actor, change: CompanyChange) -> list[Any]:
     """Return listings that may be the one that the change creates; raise BadFields if its values are invalid."""
     # Values are read before the search: a text that is too long makes the search fail in the database.
     edit = read_change(change, settings.SCHEMA, is_new=True)
-    name, website, symbol = (edit.get(field) or "" for field in ("name", "website", "symbol"))
-    return likely_duplicates(actor, name, website, symbol)
+    return likely_duplicates(actor, edit.get("name") or "", edit.get("website") or "", edit.get("symbol") or "")
 
 
 def _refuse_more(form: FormStep) -> None:
@@ -104,9 +103,8 @@ def _refuse_more(form: FormStep) -> None:
 @signed_in("GET", "HEAD")
 def suggest_slug(request: HttpRequest) -> HttpResponse:
     """Return the suggested slug and likely duplicates while the name is typed."""
-    name, website, symbol = (
-        request.GET.get(key, "")[:limit] for key, limit in (("name", 200), ("website", 500), ("symbol", 32))
-    )
+    name = request.GET.get("name", "")[:200]
+    website, symbol = request.GET.get("website", "")[:500], request.GET.get("symbol", "")[:32]
     duplicates = likely_duplicates(actor_of(request), name, website, symbol)
     context = {"suggested": slug_from_name(name), "duplicates": duplicates}
     return render(request, "manage/suggested.html", context)
@@ -121,32 +119,35 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     page = page_of(actor, mine, step, request.GET)
     stale: list[differences.DiffLine] = []
     typed = form_data(request)
-    asked: int | None = mine.version
+    version: int | None = mine.version
     if typed is not None:
-        asked = version_of(typed)
+        version = version_of(typed)
         page.read(typed)
     if request.method == "POST" and page.is_valid():
         change = CompanyChange(page.to_wire())
         totals = page.totals(change)
-        done = None
+        update = None
         try:
             if change:
-                done = listings.update_company(actor, slug, change, expected_version=asked, expected_totals=totals)
+                update = listings.update_company(actor, slug, change, expected_version=version, expected_totals=totals)
         except BadFields as refusal:
             page.put(refusal.faults)
         except Conflict:
+            # The form is read again beside the values that were saved meanwhile, and saved over them if the owner
+            # sends it once more after seeing what differs.
             mine = listings.get_company(actor, slug)
             page = page_of(actor, mine, step, request.GET)
             page.read(request.POST)
             stale = _stale(actor, slug, page)
-            asked = mine.version if stale else asked
+            if stale:
+                version = mine.version
         else:
-            return HttpResponseRedirect(_after(request, slug, step, page, done))
+            return HttpResponseRedirect(_after(request, slug, step, page, update))
     elif request.method == "POST":
         _refuse_the_rest(actor, slug, page)
     if page.form is not None:
         page.form.note_pending(_pending_notes(actor, mine))
-    return _edit_page(request, mine, step, page, mine.version if asked is None else asked, stale)
+    return _edit_page(request, mine, step, page, mine.version if version is None else version, stale)
 
 
 def _edit_page(  # noqa: PLR0917 - what is edited, and how far
@@ -159,6 +160,9 @@ def _edit_page(  # noqa: PLR0917 - what is edited, and how far
 ) -> HttpResponse:
     """Show one page of a listing; *stale* are the differences from what another owner has saved meanwhile."""
     is_new = "new" in request.GET
+    lists = []
+    for editor in page.editors:
+        lists.append((editor, pager(request, page.parameters, editor.found, name=editor.page_parameter)))
     context = {
         **frame(mine, "edit"),
         "step": step,
@@ -166,9 +170,7 @@ def _edit_page(  # noqa: PLR0917 - what is edited, and how far
         "step_title": TITLES[step],
         "next_title": TITLES[ORDER[ORDER.index(step) + 1]] if step != ORDER[-2] else "",
         "page": page,
-        "lists": [
-            (each, pager(request, page.parameters, each.found, name=each.page_parameter)) for each in page.editors
-        ],
+        "lists": lists,
         "version": version,
         "stale": stale,
         "is_new": is_new,
@@ -186,9 +188,10 @@ def _edit_page(  # noqa: PLR0917 - what is edited, and how far
 @once
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
     mine = listings.get_company(actor_of(request), slug)
-    if lacking := missing_of(mine.bundle["company"]):
+    missing = missing_of(mine.bundle["company"])
+    if missing:
         raise BadRequest(
-            gettext("The listing is incomplete. Missing: %(fields)s.") % {"fields": ", ".join(lacking)},
+            gettext("The listing is incomplete. Missing: %(fields)s.") % {"fields": ", ".join(missing)},
             gettext("Complete these fields, then submit."),
         )
     workflow.submit_company(actor_of(request), slug, expected_version=asked_version(request))
@@ -198,9 +201,11 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _refuse_the_rest(actor: Actor, slug: str, page: form_pages.FormPage) -> None:
     """Show what the rules say of the values that the form itself accepts, so that all is mended at once."""
+    change = CompanyChange(page.to_wire())
+    if not change:
+        return
     try:
-        if change := CompanyChange(page.to_wire()):
-            listings.update_company(actor, slug, change, dry_run=True, expected_totals=page.totals(change))
+        listings.update_company(actor, slug, change, dry_run=True, expected_totals=page.totals(change))
     except BadFields as refusal:
         page.put(refusal.faults)
     except Conflict:
@@ -220,30 +225,35 @@ def _pending_notes(actor: Actor, mine: OwnedCompany) -> dict[str, str]:
 
 
 def steps_of(current: str, slug: str, *, new: bool = True) -> list[JSONObject]:
-    at, mark = ORDER.index(current), "?new=1" if new else ""
+    """Return the steps of the form, with addresses once the listing has a slug; only a new one ends with a check."""
+    place, mark = ORDER.index(current), "?new=1" if new else ""
     steps = []
-    for n, step in enumerate(ORDER if new else ORDER[:-1]):
+    for number, step in enumerate(ORDER if new else ORDER[:-1]):
         address = step_address(slug, step, mark) if slug else ""
-        steps.append({"title": TITLES[step], "here": step == current, "done": new and n < at, "address": address})
+        is_done = new and number < place
+        steps.append({"title": TITLES[step], "here": step == current, "done": is_done, "address": address})
     return steps
 
 
 def step_address(slug: str, step: str, mark: str) -> str:
-    return f"/manage/companies/{slug}/check" if step == "review" else f"/manage/companies/{slug}/edit/{step}{mark}"
+    if step == "review":
+        return f"/manage/companies/{slug}/check"
+    return f"/manage/companies/{slug}/edit/{step}{mark}"
 
 
 def _after(
-    request: HttpRequest, slug: str, step: str, page: form_pages.FormPage, done: listings.CompanyUpdate | None
+    request: HttpRequest, slug: str, step: str, page: form_pages.FormPage, update: listings.CompanyUpdate | None
 ) -> str:
     """Add a message about what was saved, and return the next address: of a button, a next step, or this page."""
-    going = request.POST.get("go")  # the page of a list, by one of its buttons
+    page_of_list = request.POST.get("go")  # of one of the lists, by one of its buttons
     is_new = "new" in request.GET
     is_continued = is_new or "then" in request.POST
-    here = request.GET if going is None else QueryDict(going.partition("?")[2])
-    query, anchor = page.next_query(here, shows_added=going is None and not is_continued)
-    is_whole_page = going is None and not anchor
-    if done or is_whole_page:
-        say(request, done)
+    here = request.GET if page_of_list is None else QueryDict(page_of_list.partition("?")[2])
+    query, anchor = page.next_query(here, shows_added=page_of_list is None and not is_continued)
+    is_whole_page = page_of_list is None and not anchor
+    # To turn the page of a list saves what was typed; without a change, no message says that there was none.
+    if update or is_whole_page:
+        say(request, update)
     # The last step of the form leads on to the check of a new listing only.
     has_next = is_new or step != ORDER[-2]
     if is_whole_page and is_continued and has_next:
@@ -285,22 +295,23 @@ def suggest_people(request: HttpRequest) -> HttpResponse:
     text = " ".join(request.GET.get("q", "")[:MAX_NAME_CHARACTERS].split())
     source = reader()
     source.refresh()
-    people = []
+    options = []
     if len(text) >= MIN_NAME_CHARACTERS or text > "\u02ff":  # one letter of a script without spaces is a word
-        found = source.people(ListQuery(q=text, page_size=PEOPLE_SUGGESTED))
-        names = [("person", _decode(item)["slug"]) for item in found.items]
-        documents = source.documents(names)
-        people = [_decode(documents[name].body)["data"] for name in names if name in documents]
-    options = [
-        {"slug": each["slug"], "name": each["name"], "place": _position_of(each), "picture": each.get("picture")}
-        for each in people
-    ]
+        matches = source.people(ListQuery(q=text, page_size=PEOPLE_SUGGESTED)).items
+        keys = [("person", _decode(item)["slug"]) for item in matches]
+        documents = source.documents(keys)
+        for key in keys:
+            if key in documents:
+                person = _decode(documents[key].body)["data"]
+                option = {"slug": person["slug"], "name": person["name"], "picture": person.get("picture")}
+                options.append({**option, "place": _position_of(person)})
     return render(request, "manage/people_options.html", {"options": options})
 
 
 def _position_of(person: Any) -> str:
     """Return the first position of a person: title and organization."""
     for position in person.get("positions") or ():
-        if company := position.get("company"):
+        company = position.get("company")
+        if company:
             return ", ".join(filter(None, (position.get("title"), company["name"])))
     return ""

@@ -121,21 +121,23 @@ def as_published(mine: OwnedCompany, unsaved: Mapping[str, JSONMapping] = _NO_CH
         unsaved: further changes, before and after by the name of the field, as the dry run of an update returns them.
     """
     bundle: JSONObject = plain(mine.bundle)
-    changes = {**mine.pending_changes, **{name: each["after"] for name, each in unsaved.items()}}
     facts = bundle["company"]
+    changes = dict(mine.pending_changes)
+    for name, values in unsaved.items():
+        changes[name] = values["after"]
     for name, value in changes.items():
+        # A list of the listing is beside the company; all else that a form changes is a member of it.
         target = bundle if name in bundle and name != "company" else facts
-        target[name] = _shown(name, value)
+        target[name] = _published_value(name, value)
     if bundle.get("positions"):
         facts["teamSize"] = count_people(bundle["positions"])
-    rounds = [_public_round(each) for each in bundle.get("fundingRounds") or ()]
-    bundle["fundingRounds"] = rounds
-    facts["raising"] = any(each["state"] == "open" for each in rounds_of(bundle))
+    bundle["fundingRounds"] = [_public_round(row) for row in bundle.get("fundingRounds") or ()]
+    facts["raising"] = any(row["state"] == "open" for row in rounds_of(bundle))
     bundle["company"] = {name: value for name, value in facts.items() if value not in (None, "")}
     return bundle
 
 
-def _shown(name: str, value: object) -> object:
+def _published_value(name: str, value: object) -> object:
     """Return the value of a change as published answers show it; a treasury is rounded there."""
     if name != "treasury" or value is None:
         return value
@@ -144,5 +146,7 @@ def _shown(name: str, value: object) -> object:
 
 
 def _public_round(row: JSONObject) -> JSONObject:
-    hidden = {"name", "target"} if row.get("public") is False else set()
-    return {name: value for name, value in row.items() if name not in hidden}
+    """Return a round without what its owner keeps private."""
+    if row.get("public") is not False:
+        return row
+    return {name: value for name, value in row.items() if name not in {"name", "target"}}

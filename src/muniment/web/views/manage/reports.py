@@ -59,10 +59,10 @@ def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int =
     choices = listing_choices(actor, given, given.get("company", "") or operations.last_assessed(actor))
     slug = choices.chosen or _first_offered(actor, choices)
     runs = operations.list_runs(actor, page=asked_page(request.GET))
-    outcomes = comparison.outcomes(each.row.pk for each in runs.items)
+    outcomes = comparison.outcomes(run.row.pk for run in runs.items)
     context = {
         "runs": runs,
-        "rows": [_listed(each, outcomes.get(each.row.pk)) for each in runs.items],
+        "rows": [_listed(run, outcomes.get(run.row.pk)) for run in runs.items],
         "is_comparable": len(outcomes) > 1,
         "pager": pager(request, PARAMETERS, runs),
         "choices": replace(choices, chosen=slug),
@@ -77,28 +77,34 @@ def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int =
 
 def _grouped(frameworks: Iterable[Framework]) -> list[tuple[str, list[tuple[str, str, int]]]]:
     """Return slug, name and price of each framework, scores apart from programs."""
-    kinds: dict[str, str] = {Framework.Kind.SCORE: gettext("Scores"), Framework.Kind.PROGRAM: gettext("Programs")}
-    found: dict[str, list[tuple[str, str, int]]] = {kind: [] for kind in kinds}
-    for each in frameworks:
-        cost = settings.RUN_COST if each.run_cost is None else each.run_cost
-        found[each.kind].append((each.slug, each.name, cost))
-    return [(kinds[kind], each) for kind, each in found.items() if each]
+    score_options: list[tuple[str, str, int]] = []
+    program_options: list[tuple[str, str, int]] = []
+    for framework in frameworks:
+        cost = settings.RUN_COST if framework.run_cost is None else framework.run_cost
+        option = (framework.slug, framework.name, cost)
+        if framework.kind == Framework.Kind.PROGRAM:
+            program_options.append(option)
+        else:
+            score_options.append(option)
+    groups = ((gettext("Scores"), score_options), (gettext("Programs"), program_options))
+    return [(label, options) for label, options in groups if options]
 
 
 def _first_offered(actor: Actor, choices: ListingChoices) -> str:
-    """Return the first listing that a search found, else the one that changed last."""
-    if choices.words:
-        return choices.listings[0][0] if choices.listings else ""
-    latest = list_companies(actor, page_size=1).items
-    return latest[0].slug if latest else ""
+    """Return the first listing that a search found; without search words, the one that changed last."""
+    if not choices.words:
+        latest = list_companies(actor, page_size=1).items
+        return latest[0].slug if latest else ""
+    return choices.listings[0][0] if choices.listings else ""
 
 
 def _listed(run: RunView, outcome: comparison.Outcome | None) -> JSONObject:
     """Return a run as a row of the table."""
-    score = None if outcome is None else outcome.score
-    trend = None if outcome is None or score is None else scores.trend(score, outcome.before)
-    shown = "" if score is None else digits(f"{score:g}")
-    return {"run": run, "outcome": outcome, "score": shown, "trend": trend}
+    row: JSONObject = {"run": run, "outcome": outcome, "score": "", "trend": None}
+    if outcome is not None and outcome.score is not None:
+        row["score"] = digits(f"{outcome.score:g}")
+        row["trend"] = scores.trend(outcome.score, outcome.before)
+    return row
 
 
 def _prepare(request: HttpRequest, actor: Actor) -> HttpResponse:
@@ -124,18 +130,18 @@ def _prepare(request: HttpRequest, actor: Actor) -> HttpResponse:
 
 def _quotable(actor: Actor, slug: str, given: QueryDict) -> JSONObject:
     """Return a page of the listing's documents, preceded by those selected on other pages."""
-    found = page_of_documents(actor, slug, page=asked_page(given, "files"), page_size=DOCUMENTS_AT_ONCE, ready=True)
-    chosen = ready_documents(actor, slug, given.getlist("documents")[:MAX_CHOSEN])
-    here = {each.pk for each in found.items}
-    first = (found.page - 1) * found.page_size
+    page = page_of_documents(actor, slug, page=asked_page(given, "files"), page_size=DOCUMENTS_AT_ONCE, ready=True)
+    selected = ready_documents(actor, slug, given.getlist("documents")[:MAX_CHOSEN])
+    ids_of_page = {document.pk for document in page.items}
+    first = (page.page - 1) * page.page_size
     return {
-        "items": [*(each for each in chosen if each.pk not in here), *found.items],
-        "ticked": {each.pk for each in chosen},
-        "total": found.total,
+        "items": [*(document for document in selected if document.pk not in ids_of_page), *page.items],
+        "ticked": {document.pk for document in selected},
+        "total": page.total,
         "first": first + 1,
-        "last": first + len(found.items),
-        "previous": found.previous_page,
-        "next": found.next_page,
+        "last": first + len(page.items),
+        "previous": page.previous_page,
+        "next": page.next_page,
     }
 
 
@@ -152,37 +158,18 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 def _run(request: HttpRequest, actor: Actor, seen: RunView) -> HttpResponse:
-    context: JSONObject = {"run": seen, "mine": True}
     if seen.report_id is None:
-        lacking: list[JSONObject] = []
-        note, finds_nothing = "", False
-        if seen.state == "created":
-            evidence = operations.evidence_of(seen.row)
-            note, finds_nothing = evidence.unjudged_because, evidence.finds_nothing
-            lacking = [
-                {
-                    **each,
-                    "word": reports.SOURCES.get(each["source"], each["source"]),
-                    "place": place_of(each["source"]),
-                }
-                for each in evidence.missing
-            ]
-        waiting = {
-            "available": available(actor),
-            "missing_evidence": lacking,
-            "evidence_note": note,
-            "finds_nothing": finds_nothing,
-            "unused": _unused(actor, seen),
-            "evaluator": evaluator_now(seen.row.framework.slug),
-        }
-        return manage_page(request, "manage/run.html", {**context, **waiting})
+        return _unfinished_run(request, actor, seen)
     report = operations.get_report(actor, seen.row.pk)
-    context |= {
+    links = []
+    for link in sharing.list_links(actor, seen.row.pk):
+        links.append((link, f"{address(request)}/reports/shared/{link.token}"))
+    context = {
+        "run": seen,
+        "mine": True,
         **reports.shown(report, actor),
         **_published(request, actor, report),
-        "links": [
-            (each, f"{address(request)}/reports/shared/{each.token}") for each in sharing.list_links(actor, seen.row.pk)
-        ],
+        "links": links,
         "max_name": sharing.MAX_NAME,
         "others": comparison.other_runs(actor, seen.row.pk),
         "application": applications.application_of(report),
@@ -190,11 +177,28 @@ def _run(request: HttpRequest, actor: Actor, seen: RunView) -> HttpResponse:
     return manage_page(request, "manage/report.html", context)
 
 
-def _unused(actor: Actor, seen: RunView) -> int:
-    """Return how many documents of the listing a run that waits does not include."""
-    if seen.state != "created":
-        return 0
-    return page_of_documents(actor, seen.row.company.slug, page_size=1, ready=True).total - len(seen.row.document_ids)
+def _unfinished_run(request: HttpRequest, actor: Actor, seen: RunView) -> HttpResponse:
+    """Show a run without a report; of one that was only prepared, also the evidence that it lacks."""
+    context: JSONObject = {
+        "run": seen,
+        "mine": True,
+        "available": available(actor),
+        "missing_evidence": [],
+        "evidence_note": "",
+        "finds_nothing": False,
+        "unused": 0,
+        "evaluator": evaluator_now(seen.row.framework.slug),
+    }
+    if seen.state == "created":
+        evidence = operations.evidence_of(seen.row)
+        for missing in evidence.missing:
+            source = missing["source"]
+            word, place = reports.SOURCES.get(source, source), place_of(source)
+            context["missing_evidence"].append({**missing, "word": word, "place": place})
+        context["evidence_note"], context["finds_nothing"] = evidence.unjudged_because, evidence.finds_nothing
+        documents = page_of_documents(actor, seen.row.company.slug, page_size=1, ready=True)
+        context["unused"] = documents.total - len(seen.row.document_ids)
+    return manage_page(request, "manage/run.html", context)
 
 
 def _published(request: HttpRequest, actor: Actor, report: Report) -> JSONObject:
@@ -221,8 +225,8 @@ def publish(request: HttpRequest, run_id: str) -> HttpResponse:
     actor, back = actor_of(request), f"{HOME}/{run_id}"
     if request.method == "POST":
         with problems_shown(request):
-            made = publishing.publish_score(actor, run_id, sections="sections" in request.POST)
-            page = summary_path(made.company.slug, made.framework.slug)
+            score = publishing.publish_score(actor, run_id, sections="sections" in request.POST)
+            page = summary_path(score.company.slug, score.framework.slug)
             link = format_html('<a href="{}">{}</a>', page, gettext("View the published summary"))
             messages.success(request, format_html("{} {}", gettext("Score published."), link))
         return HttpResponseRedirect(back)
@@ -264,9 +268,9 @@ def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
             messages.success(request, gettext("Link revoked."))
             return HttpResponseRedirect(f"{HOME}/{run_id}#links")
         elif action == "submit":
-            made = applications.submit_application(actor, run_id)
-            told = gettext("Report submitted. %(name)s can read it now. We'll email you when they decide.")
-            messages.success(request, told % {"name": made.receiver.name})
+            application = applications.submit_application(actor, run_id)
+            words = gettext("Report submitted. %(name)s can read it now. We'll email you when they decide.")
+            messages.success(request, words % {"name": application.receiver.name})
         else:
             publishing.withdraw_score(actor, run_id)
             messages.success(request, gettext("Score withdrawn. It is no longer public."))
@@ -276,23 +280,23 @@ def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
 @signed_in("GET", "HEAD")
 def compare(request: HttpRequest) -> HttpResponse:
     """Show two runs of the same listing and framework side by side."""
-    found = None
+    result = None
     chosen = [*request.GET.getlist("run"), *request.GET.getlist("with")]
     if len(chosen) != RUNS_COMPARED:
         messages.error(request, gettext("Choose two runs of the same listing and framework to compare."))
         return HttpResponseRedirect(HOME)
     with problems_shown(request):
-        found = comparison.compare_runs(actor_of(request), *chosen)
-    if found is None:
+        result = comparison.compare_runs(actor_of(request), *chosen)
+    if result is None:
         return HttpResponseRedirect(HOME)
-    pairs = [ChartPair(each.title, each.before, each.after) for each in found.sections]
-    before, after = (each.document["overall"]["score"] for each in (found.before, found.after))
+    pairs = [ChartPair(section.title, section.before, section.after) for section in result.sections]
+    before, after = result.before.document["overall"]["score"], result.after.document["overall"]["score"]
     description = gettext("Each section's score out of 100, before and after.")
     context = {
-        "found": found,
-        "hides_criteria": found.shows == SCORES,
-        "changed": [_compared(each) for each in found.changed],
-        "unchanged": [_compared(each) for each in found.unchanged],
+        "found": result,
+        "hides_criteria": result.shows == SCORES,
+        "changed": [_compared(criterion) for criterion in result.changed],
+        "unchanged": [_compared(criterion) for criterion in result.unchanged],
         "overall": ChartPair(gettext("Overall"), before, after),
         "scores": paired_bar(gettext("Score by section"), description, pairs, of=100),
     }
@@ -334,9 +338,9 @@ def _with_status(result: JSONMapping | None) -> JSONObject | None:
 @signed_in("GET", "HEAD")
 def as_markdown(request: HttpRequest, run_id: str) -> HttpResponse:
     document = operations.get_report(actor_of(request), run_id).shown
-    answer = HttpResponse(to_markdown(document), content_type="text/markdown; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="report-{document["reportId"]}.md"'
-    return answer
+    response = HttpResponse(to_markdown(document), content_type="text/markdown; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="report-{document["reportId"]}.md"'
+    return response
 
 
 def shared(request: HttpRequest, token: str) -> HttpResponse:
@@ -351,6 +355,6 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
     }
     page = render(request, "manage/report.html", {**reports.shown(report), **public, "mine": False})
     page["Cache-Control"] = "private, no-store"
-    page["Referrer-Policy"] = "no-referrer"
+    page["Referrer-Policy"] = "no-referrer"  # the address is the credential
     page["X-Robots-Tag"] = "noindex"
     return page
