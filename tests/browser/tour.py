@@ -45,7 +45,7 @@ _signed_in: dict[tuple[str, str], list[dict]] = {}
 
 
 def sign_in(context, product: Product, email: str):
-    """Give a page where *email* is signed in: by the session of its last sign-in, if that is still open."""
+    """Return a page where *email* is signed in, by the session of the last sign-in if that is still open."""
     page = context.new_page()
     home = f"{origin(product)}/{'review' if email in {REVIEWER, OPERATOR} else 'manage'}"
     cookies = _signed_in.get((product.url, email))
