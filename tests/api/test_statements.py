@@ -7,6 +7,9 @@ import pytest
 
 from make.published import company
 from muniment.api import statements
+from muniment.schema.kinds import Number
+from muniment.schema.objects import registry_schema
+from muniment.schema.record import Field
 from muniment.store.tables import statements as waiting
 
 SLUGS = "/api/v1/query?sql=" + quote("SELECT slug FROM companies WHERE team_size > :least ORDER BY slug")
@@ -92,6 +95,23 @@ def test_the_tables_are_listed_with_types_help_and_rows(tables):
     columns = {column["name"]: column for table in found["data"] for column in table["columns"]}
     assert columns["treasury_minor"]["type"] == "INTEGER"
     assert all(column["help"].strip() for column in columns.values())
+
+
+def test_the_list_of_tables_has_the_columns_of_now_when_fields_are_declared_at_the_same_edition(tables):
+    def columns_and_rows():
+        found = tables.ask("/api/v1/tables").json
+        (companies,) = [table for table in found["data"] if table["name"] == "companies"]
+        return {column["name"] for column in companies["columns"]}, companies["rows"], found["edition"]
+
+    before, rows, edition = columns_and_rows()
+    tables.api.use(registry_schema("USD").declare(company=(Field("rank", Number(0, 9), "Rank"),)))
+    assert columns_and_rows() == (before | {"rank"}, rows, edition)
+    asked = "/api/v1/query?sql=SELECT+*+FROM+companies+LIMIT+1"
+    assert "rank" not in tables.ask(asked).json["columns"], (
+        "from the former tables, which are read until there are others"
+    )
+    tables.api.tables.follow()
+    assert "rank" in tables.ask(asked).json["columns"]
 
 
 def test_before_the_tables_are_made_both_routes_say_so(rest, monkeypatch):

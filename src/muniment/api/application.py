@@ -114,6 +114,8 @@ class Api:
         self.schema = schema
         self.exports.use(schema)
         self.tables.use(schema)
+        self.reader.statements.use(self.tables.form)
+        self.cache.clear()  # of answers with the fields of before
         self.context = Context(self.reader, self.exports, self.tables, self._config.base_url, schema, self._log)
         routes = routes_of(schema)
         self._fixed = {route.path: route for route in routes if not route.missing}

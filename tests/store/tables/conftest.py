@@ -13,6 +13,7 @@ from muniment.store.tables.following import Tables
 @pytest.fixture
 def tables(reader):
     made = Tables(reader.path.with_name(FILE_NAME), reader, registry_schema("USD"))
+    reader.statements.use(made.form)
     yield made
     made.close()
 

@@ -12,6 +12,9 @@ from make.published import company, person
 from muniment.kernel import fairness
 from muniment.kernel.fairness import Fairness
 from muniment.kernel.problems import BadRequest, TooMany, Unavailable
+from muniment.schema.kinds import Number
+from muniment.schema.objects import registry_schema
+from muniment.schema.record import Field
 from muniment.store.tables import answering, following, statements
 from muniment.store.tables.answering import Asked
 from muniment.store.tables.statements import MAX_SQL_BYTES, Statements, value_of
@@ -176,6 +179,23 @@ def test_the_tag_is_of_the_statement_and_the_edition(made, publisher, reader, ta
     assert told("SELECT count(*) FROM people").version is None, "the tables do not show this edition yet"
     tables.follow()
     assert told("SELECT count(*) FROM people").tag != first.tag
+
+
+def test_an_answer_from_tables_of_another_form_is_not_kept_and_has_another_tag(made, reader, tables):
+    def told():
+        return asyncio.run(made.answer(Asked("SELECT * FROM people", {}, 9, 99_999), "c"))
+
+    before = told()
+    assert before.version == reader.version
+    with_field = registry_schema("USD").declare(person=(Field("rank", Number(0, 9), "Rank"),))
+    made.use(following.Form(with_field))
+    assert told().version is None, "these tables are about to be made again"
+    tables.use(with_field)
+    assert tables.follow()
+    after = told()
+    assert (after.answered.edition, after.version) == (before.answered.edition, reader.version)
+    assert after.tag != before.tag
+    assert {*after.answered.columns} - {*before.answered.columns} == {"rank"}
 
 
 def test_a_long_statement_is_interrupted_and_its_process_goes_on(made):

@@ -93,7 +93,7 @@ FUNCTIONS: Final = CHANGING | frozenset(
 )
 _PRAGMAS: Final = frozenset({"table_info", "table_xinfo", "table_list"})
 """What clients ask for to learn the columns; they read only."""
-_PLACE: Final = "SELECT edition, epoch FROM _followed"
+_PLACE: Final = "SELECT edition, epoch, form FROM _followed"
 _READABLE: Final = frozenset({"json_each", "json_tree", "sqlite_master", "sqlite_schema"})
 
 
@@ -122,6 +122,7 @@ class Answered(msgspec.Struct, frozen=True, tag="answer"):
     The answer to a statement.
 
     Args:
+        form: that of the tables: after an upgrade, or with other declared fields, the same edition has other columns.
         rows: none of a CSV, nor of JSON objects.
         objects: the rows as JSON, if objects were asked for: a list, made here so that the server only sends it.
         cut_by: which of ``rows``, ``cells`` and ``bytes`` cut it.
@@ -131,6 +132,7 @@ class Answered(msgspec.Struct, frozen=True, tag="answer"):
 
     edition: int
     epoch: str
+    form: str
     columns: list[str]
     rows: list[list[str | int | float | None]]
     count: int
@@ -265,6 +267,7 @@ def answer(connection: sqlite3.Connection, asked: Asked, send: Send) -> Answered
         return Answered(
             edition=place[0],
             epoch=place[1],
+            form=place[2],
             columns=columns,
             rows=sent.rows,
             objects=sent.objects,

@@ -93,9 +93,14 @@ class Statements:
         self._path = path
         self._published = published
         self._reader = _Process(path)
+        self._form = ""
         self._waiting: Counter[str] = Counter()
         self._turn = asyncio.Lock()
         self._pool: ThreadPoolExecutor | None = None
+
+    def use(self, form: Form) -> None:
+        """Let caches keep answers from tables of this form alone: those of a former one are about to be replaced."""
+        self._form = form.id
 
     async def answer(self, asked: Asked, client: str, file: IO[bytes] | None = None) -> Reply:
         """
@@ -141,7 +146,7 @@ class Statements:
             if answered.has_no_tables:
                 raise TablesMissing
             raise BadRequest(answered.message, answered.hint)
-        is_level = (answered.edition, answered.epoch) == place and not answered.changes
+        is_level = (answered.edition, answered.epoch) == place and answered.form == self._form and not answered.changes
         return Reply(answered, _tag_of(asked, answered), version if is_level else None)
 
     async def _answered(self, asked: Asked, client: str, file: IO[bytes] | None) -> Answered | Refused:
@@ -204,8 +209,8 @@ def _check(asked: Asked) -> None:
 
 
 def _tag_of(asked: Asked, answered: Answered) -> str:
-    """Return a digest of what the answer depends on: the statement and the edition, or, if it may change, all of it."""
-    source = answered if answered.changes else (answered.edition, answered.epoch)
+    """Return a digest of what the answer depends on: the statement and the tables, or, if it may change, all of it."""
+    source = answered if answered.changes else (answered.edition, answered.epoch, answered.form)
     return digest(msgspec.json.encode([asked, source]))
 
 
