@@ -319,7 +319,7 @@ def measure(given: argparse.Namespace, folder: Path, front: str) -> bool:
     print(f"{front}:", flush=True)
     data = Path(given.data)
     limits = {each.name: each.default for each in config.SETTINGS if each.name in LIMITS}
-    options = {"trusted_proxies": "127.0.0.1/32", "exports_interval_s": "0", **limits}
+    options = {"trusted_proxies": "127.0.0.1/32", "exports_interval_s": "0", "backups": "off", **limits}
     with ExitStack() as stack:
         product = stack.enter_context(Product(data, "--workers", "1", **options))
         product.wait_ready(within_s=120)

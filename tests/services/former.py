@@ -39,10 +39,24 @@ def contracted(folder: Path) -> Version:
     return version
 
 
-def _copied(folder: Path, migration: str) -> Version:
-    """Copy this version, and add *migration* to those of accounts."""
+def copied(folder: Path) -> Version:
+    """Copy this version into *folder*; return the folders to import it from."""
     found = folder / "src"
     shutil.copytree(ROOT / "src", found, ignore=shutil.ignore_patterns("__pycache__"))
+    return (found,)
+
+
+def rename_holders(version: Version) -> None:
+    """Change the form of the tables of a copied version: its holders are named shares."""
+    form = version[0] / "muniment" / "store" / "tables" / "form.py"
+    text = form.read_text()
+    assert text.count('"capTable": "holders"') == 1
+    form.write_text(text.replace('"capTable": "holders"', '"capTable": "shares"'))
+
+
+def _copied(folder: Path, migration: str) -> Version:
+    """Copy this version, and add *migration* to those of accounts."""
+    (found,) = copied(folder)
     migrations = found / "muniment" / "accounts" / "migrations"
     last = max(file.stem for file in migrations.glob("0*.py"))
     (migrations / "0999_later.py").write_text(migration.replace("{last}", last))

@@ -1,9 +1,17 @@
 """Nodes over one PostgreSQL are upgraded one by one behind the shipped proxy, while they are read and changed."""
 
+import os
+import signal
+from unittest import mock
+
 import psycopg
 import pytest
 
+from muniment.schema.objects import registry_schema
 from muniment.server.process.exit_status import REFUSED
+from muniment.store.tables import FILE_NAME
+from muniment.store.tables import form as tables_form
+from muniment.store.tables.comparing import compare
 from services import former
 from services.editors import Editors, website
 from services.load import PATHS, Load
@@ -116,6 +124,86 @@ def test_reads_and_writes_continue_while_nodes_are_upgraded_one_by_one(postgres,
             f"\nupgraded: {load.total} reads, 0 failed; {editors.total} changes acknowledged, 0 lost,"
             f" {len(editors.refused)} refused: {editors.messages()}"
         )
+
+
+def rows_of(node, table):
+    """Return the number of rows of a table, or the message of the refusal."""
+    answer = node.get(f"/api/v1/query?sql=SELECT+count(*)+AS+n+FROM+{table}")
+    found = answer.json()
+    return found["data"][0]["n"] if answer.status == 200 else found["error"]["message"]
+
+
+def check_tables(node, form):
+    """Hold every row of the tables of a node against its published documents."""
+    found = compare(node.data / "published.sqlite3", node.data / FILE_NAME, form, "", 1_000_000)
+    assert found.faults == []
+    assert found.examined > 10, "the tables reached the edition of the documents"
+
+
+def form_of_newer():
+    with mock.patch.dict(tables_form._TABLE_NAMES, {"capTable": "shares"}):
+        return tables_form.Form(registry_schema("USD"))
+
+
+QUESTIONS = (
+    *("/api/v1/query?sql=SELECT+count(*)+FROM+companies", "/api/v1/query?sql=SELECT+1&format=csv", "/data/query"),
+    "/api/v1/tables",
+)
+
+
+def test_nodes_whose_tables_have_different_forms_each_answer_by_their_own_while_both_are_changed(postgres, tmp_path):
+    newer = former.copied(tmp_path / "newer")
+    former.rename_holders(newer)
+    here, there = tables_form.Form(registry_schema("USD")), form_of_newer()
+    assert here.id != there.id
+    postgres.drop("forms")
+    with Pair(tmp_path, postgres.create("forms")) as pair:
+        old, new = pair.nodes
+        for node in pair.nodes:
+            wait_until(lambda node=node: node.get("/api/v1/tables").status == 200, within_s=60, what="the tables")
+        holders = rows_of(new, "holders")
+        assert holders > 0
+        assert new.stop() == 0
+        with Load([old.port], paths=[*PATHS, *QUESTIONS], threads=2, pause_s=0.01) as load:
+            pair.start(new, *newer)
+            with Load([new.port], paths=QUESTIONS, threads=2, pause_s=0.01) as of_new:
+                # Until its own are made, it answers from those that it had: no statement is refused meanwhile.
+                wait_until(lambda: rows_of(new, "shares") == holders, within_s=60, what="tables of the newer form")
+                with Editors(pair.nodes, pair.token, pair.slugs[:4]) as editors:
+                    wait_until(lambda: editors.total >= 40, within_s=60, what="40 changes")
+                    editors.pause()
+                pair.wait_level()
+                check_tables(old, here)
+                check_tables(new, there)
+        assert (load.failures, of_new.failures) == ([], [])
+        assert (rows_of(old, "holders"), rows_of(new, "shares")) == (holders, holders)
+        assert "no table shares" in rows_of(old, "shares")
+        assert "no table holders" in rows_of(new, "holders")
+        assert old.stop() == 0
+        pair.start(old, *newer)
+        wait_until(lambda: rows_of(old, "shares") == holders, within_s=60, what="tables of the newer form")
+        check_tables(old, there)
+
+
+def test_processes_of_a_node_that_are_replaced_by_a_newer_form_make_its_tables_once(postgres, tmp_path):
+    newer = former.copied(tmp_path / "newer")
+    postgres.drop("replaced")
+    settings = {"database_url": postgres.create("replaced"), "secret_key": KEY}
+    run("import", str(DEMO), data=tmp_path / "maker", **settings)
+    with former.running(*newer), Product(tmp_path / "node", "--workers", "3", **settings) as node:
+        node.wait_ready(within_s=90)
+        wait_until(lambda: node.get("/api/v1/tables").status == 200, within_s=60, what="the tables")
+        holders = rows_of(node, "holders")
+        with Load([node.port], paths=[*PATHS, *QUESTIONS], threads=4, pause_s=0.01) as load:
+            former.rename_holders(newer)  # the files of the version are replaced, and then its processes
+            os.kill(node.pid, signal.SIGHUP)
+            wait_until(lambda: "every process has been replaced" in node.output(), within_s=200, what="the roll")
+            wait_until(lambda: rows_of(node, "shares") == holders, within_s=60, what="tables of the newer form")
+            # What a process kept of the tables before is not told any more.
+            tables = [answer.json()["data"] for answer in node.get_of_each("/api/v1/tables")]
+            assert [{each["name"]: each["rows"] for each in found}["shares"] for found in tables] == [holders] * 3
+        assert load.failures == []
+        check_tables(node, form_of_newer())
 
 
 def test_a_contracted_database_is_refused_by_a_version_that_does_not_know_its_form(postgres, tmp_path):
