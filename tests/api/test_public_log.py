@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from make.published import company, person
 from make.rest import FileLog, Rest
+from muniment.api.public_log import PublicLog
 from muniment.kernel.merkle import (
     TILE_WIDTH,
     Frontier,
@@ -332,3 +333,34 @@ def test_cosignatures_of_another_root_are_not_given_with_this_one(logged, witnes
     note = logged.ask("/api/v1/log/checkpoint?cosignatures=1").body
     assert checkpoint(logged, note).root == roots(logged)[300]
     assert cosigners(note) == []
+
+
+# ---------------------------------------------------------------- what leads to a proof
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "key"),
+    [("/api/v1/companies/company-1", "company", "company-1"), ("/api/v1/people/person-1", "person", "person-1")],
+)
+def test_a_document_names_the_address_of_its_proof(logged, path, kind, key):
+    answer = logged.ask(path)
+    assert answer.headers["link"] == f'</api/v1/log/proof?kind={kind}&id={key}>; rel="describedby"; title="proof"'
+    if kind == "company":  # the person was erased from the log
+        proof = data(logged, answer.headers["link"].partition(">")[0].removeprefix("</api/v1/log"))
+        assert proof["leaf"]["digest"] == hashlib.sha256(answer.body).hexdigest()
+
+
+def test_a_document_that_has_not_changed_names_its_proof_too(logged):
+    tag = logged.ask("/api/v1/companies/company-1").headers["etag"]
+    unchanged = logged.ask("/api/v1/companies/company-1", if_none_match=tag)
+    assert unchanged.status == 304
+    assert 'title="proof"' in unchanged.headers["link"]
+
+
+def test_the_proof_of_a_document_of_a_mirror_is_that_of_its_origin():
+    log = PublicLog("https://mirror.example", origin="https://registry.example")
+    assert log.proof_line("framework", "a/b ü&x") == (
+        b"link: <https://registry.example/api/v1/log/proof?kind=framework&id=a%2Fb%20%C3%BC%26x>"
+        b'; rel="describedby"; title="proof"\r\n'
+    )
+    assert PublicLog("", origin="https://régistre.example").proof_line("company", "x") == b""

@@ -6,7 +6,7 @@ The fast path reads its cache.
 
 import asyncio
 import logging
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from muniment.api import contract
@@ -72,6 +72,19 @@ MAX_CACHED_TARGET: Final = 1024
 REREAD_S: Final = 1.0
 SEGMENT: Final = 4
 """The index of the path segment that identifies a resource: ``/api/v1/companies/{slug}``."""
+
+
+class DetailRoute(NamedTuple):
+    """
+    A route that answers one document.
+
+    Its header lines are *before*, the percent-encoded key and *after*; without *after*, they are *before* alone.
+    """
+
+    prefix: bytes
+    kind: str
+    before: bytes
+    after: bytes
 
 
 class Api:
@@ -153,11 +166,14 @@ class Api:
         kind = next((kind for kind, room in COLLECTIONS.items() if room == collection), "")
         return self.reader.document(kind, key) is not None
 
-    def details(self) -> tuple[tuple[bytes, str, bytes], ...]:
-        """Return the prefix, the kind and the header lines of each route that answers one document."""
-        return tuple(
-            (f"{V1}/{COLLECTIONS[kind]}/".encode(), kind, self._lines.get(f"get{kind.title()}", b"")) for kind in KINDS
-        )
+    def details(self) -> list["DetailRoute"]:
+        """Return the routes that answer one document."""
+        found = []
+        for kind in KINDS:
+            lines = self._lines.get(f"get{kind.title()}", b"")
+            before, after = self._log.proof_link(kind)
+            found.append(DetailRoute(f"{V1}/{COLLECTIONS[kind]}/".encode(), kind, lines + before, after))
+        return found
 
     def encode(self, key: object, answer: Answer, encoding: bytes, *, at_once: bool) -> Response | None:
         """Return *answer* in *encoding*; with *at_once*, None if compressing would take long."""

@@ -56,7 +56,9 @@ HEADERS: Final[dict[str, Part]] = {
     "Cache-Control": _header("How long the response may be cached.", "public, max-age=30, stale-while-revalidate=300"),
     "Vary": _header("The request headers that the response depends on.", "Accept-Encoding"),
     "Link": _header(
-        "Related pages (RFC 8288): first, prev, next, last.", '</api/v1/companies?page=2&pageSize=25>; rel="next"'
+        "Related resources (RFC 8288): first, prev, next and last of a list; describedby, with the title proof, is the "
+        "proof of a document in the public log.",
+        '</api/v1/companies?page=2&pageSize=25>; rel="next"',
     ),
     "X-Request-Id": _header(
         "The request's id, echoed or generated; quote it when you report an error.", "01jexample0000000000000000"
@@ -160,10 +162,14 @@ def _error(description: str, example: str, *headers: str) -> Part:
     }
 
 
+_PROVEN: Final = frozenset({"getCompany", "getPerson", "getFramework"})
+"""Operations whose responses name the proof of their document."""
+
+
 def _operation(route: Route, example: Any) -> Part:
     own = ("Deprecation", "Sunset") if route.deprecation else ()
     envelope = {**ENVELOPES, **_TABLES, **_LOG}[route.schema]
-    pages = ("Link",) if "pagination" in envelope.get("properties", ()) else ()
+    links = ("Link",) if "pagination" in envelope.get("properties", ()) or route.operation_id in _PROVEN else ()
     content: Part = {"application/json": {"schema": ref(route.schema), "example": example}}
     kept: tuple[str, ...] = _CACHED
     conditions = _CONDITIONS
@@ -178,7 +184,7 @@ def _operation(route: Route, example: Any) -> Part:
     responses: Part = {
         "200": {
             "description": "Success.",
-            "headers": _headers(*_ALWAYS, *kept, *pages, *cut, *own),
+            "headers": _headers(*_ALWAYS, *kept, *links, *cut, *own),
             "content": content,
         },
         **({"304": _response("NotModified")} if kept else {}),

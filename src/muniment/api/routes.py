@@ -327,7 +327,7 @@ def _detail(kind: str, context: Context, key: str, _values: Values, headers: byt
     found = context.reader.document(kind, key)
     if found is None:
         raise _unknown(context, kind, key)
-    return _stored(found, headers, (kind, key))
+    return _stored(found, headers + context.log.proof_line(kind, key), (kind, key))
 
 
 get_company = partial(_detail, "company")

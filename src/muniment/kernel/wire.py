@@ -142,6 +142,11 @@ def summary_path(company: str, framework_id: str) -> str:
     return f"/companies/{quote(company, safe='')}/assessments/{quote(framework_id, safe='')}"
 
 
+def proof_path(kind: str, key: str) -> str:
+    """Return the path of the proof that a published document is in the public log."""
+    return f"/api/v1/log/proof?kind={kind}&id={quote(key, safe='')}"
+
+
 _SUMMARY_MARK: Final = b'"url":"/companies/'
 _SUMMARY_VALUE: Final = re.compile(rb'(?<="url":)"(?=/companies/[^"/\\]+/assessments/[^"/\\]+")')
 """The same of the path of a published summary."""

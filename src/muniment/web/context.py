@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from muniment import config
 from muniment.accounts import identity_providers, sign_up
 from muniment.accounts.models import Account
+from muniment.kernel.wire import proof_path
 from muniment.languages.names import own_name
 from muniment.languages.offered import base_direction, offered
 from muniment.languages.speaking import language
@@ -87,6 +88,11 @@ def address(request: HttpRequest) -> str:
     if _ADDRESS not in request.META:
         request.META[_ADDRESS] = f"{request.scheme}://{request.get_host()}"
     return str(request.META[_ADDRESS])
+
+
+def proof_address(request: HttpRequest, kind: str, key: str) -> str:
+    """Return the address of the proof that a published document is in the public log; a mirror's is of its origin."""
+    return (config.current().mirrored or address(request)) + proof_path(kind, key)
 
 
 def own_address(logo: object) -> str:

@@ -15,7 +15,7 @@ _IDENTITY: Final = b""
 
 
 class Detail(msgspec.Struct, frozen=True, gc=False):
-    """A detail that a request needs: its target, kind and key, and the header lines of its route."""
+    """A detail that a request needs: its target, kind and key, and its header lines."""
 
     target: bytes
     kind: str
@@ -70,12 +70,12 @@ class RestAnswers:
         """Return the detail that *target* needs, unless it is cached: a look-up would replace it and its encodings."""
         if target in self._cached:
             return None
-        for prefix, kind, lines in self._details:
+        for prefix, kind, before, after in self._details:
             if target.startswith(prefix):
                 key = target[len(prefix) :]
                 # Other characters need decoding, or are not part of a key.
                 if key.replace(b"-", b"").isalnum():
-                    return Detail(target, kind, key.decode("ascii"), lines)
+                    return Detail(target, kind, key.decode("ascii"), before + key + after if after else before)
         return None
 
     def look_up(self, details: Sequence[Detail]) -> dict[bytes, Answer]:

@@ -115,14 +115,20 @@ def badge_text(name: str, score: float | None, grade: str | None) -> tuple[str, 
     return name[:MAX_LABEL], value[:MAX_VALUE]
 
 
-def badge(left: str, right: str) -> str:
-    """Draw a badge as SVG."""
+def badge(left: str, right: str, proof: str) -> str:
+    """
+    Draw a badge as SVG.
+
+    Args:
+        proof: the address of the proof that the document which has the score is in the public log.
+    """
     widths = (_width(left), _width(right))
     whole = sum(widths)
     label = escape(f"{left}: {right}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{label}">'
-        f'<title>{label}</title><rect width="{whole}" height="20" rx="3" fill="#8a2b2b"/>'
+        f"<title>{label}</title><metadata>Proof: {escape(proof)}</metadata>"
+        f'<rect width="{whole}" height="20" rx="3" fill="#8a2b2b"/>'
         f'<path d="M3 0h{widths[0] - 3}v20h-{widths[0] - 3}a3 3 0 0 1-3-3v-14a3 3 0 0 1 3-3z" fill="#3a3b40"/>'
         '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
         f'<text x="{widths[0] / 2:g}" y="14">{escape(left)}</text>'

@@ -123,6 +123,12 @@ def test_the_badge_and_the_code_that_embeds_it_lead_to_the_summary(visitor):
         f"[![River \\[score\\]: 72.5 B](http://testserver{SUMMARY}/badge.svg)](http://testserver{SUMMARY})"
     )
     seen = visitor.get(f"{SUMMARY}/badge.svg")
+    proof = "http://testserver/api/v1/log/proof?kind=company&amp;id="
+    assert f"<metadata>Proof: {proof}{SUMMARY.split('/')[2]}</metadata>" in seen.content.decode()
+    assert (
+        f'href="{proof.removeprefix("http://testserver")}{SUMMARY.split("/")[2]}"'
+        in visitor.get(SUMMARY).content.decode()
+    )
     assert seen["Content-Type"].startswith("image/svg+xml")
     assert seen["ETag"]
     assert ET.fromstring(seen.content)[0].text == "River [score]: 72.5 B"

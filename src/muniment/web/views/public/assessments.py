@@ -13,7 +13,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
 from muniment.kernel.wire import summary_path
 from muniment.languages.writing import digits
-from muniment.web.context import address
+from muniment.web.context import address, proof_address
 from muniment.web.lists.search import for_spreadsheets, joined
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters import scores
@@ -86,11 +86,12 @@ def summary(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
 
 
 @published(speaks=False)
-def badge(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:  # noqa: ARG001 - Django's signature
+def badge(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
     """Draw the published score of a company by one framework."""
     company, _ = _company(slug)
     found = _assessment(company, framework_id)
-    picture = scores.badge(*scores.badge_text(found["frameworkName"], found["score"], found["grade"]))
+    text = scores.badge_text(found["frameworkName"], found["score"], found["grade"])
+    picture = scores.badge(*text, proof_address(request, "company", slug))
     return HttpResponse(picture, content_type="image/svg+xml; charset=utf-8")
 
 
