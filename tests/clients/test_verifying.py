@@ -8,7 +8,7 @@ import pytest
 
 from muniment.kernel.signed_notes import vkey
 from muniment_client import AsyncClient, Client, MalformedResponseError
-from services.log_site import LogSite, encoded, private_key
+from services.log_site import LogSite, encoded, private_key, witness_key
 from services.origin import Given, company, person
 
 PICTURE = "/pictures/0123456789abcdef0123456789abcdef-144.webp"
@@ -46,6 +46,31 @@ def test_a_document_is_verified_by_the_proof_of_the_log(site, verify):
     assert found.checkpoint == site.note()
     for number in range(6):
         assert verify(f"p-{number}").is_logged
+
+
+def test_witnesses_that_are_named_must_all_have_cosigned(site, verify):
+    first, second, third = [witness_key(number).text() for number in (1, 2, 3)]
+    assert not verify(witnesses=[first]).is_logged
+    site.cosign(1, 2)
+    found = verify(log_key=site.vkey(1), witnesses=[first, second, first])
+    assert found.is_logged
+    assert "witness2.example" in found.checkpoint
+    assert verify(witnesses=[second]).is_logged
+    assert not verify(witnesses=[third]).is_logged
+    assert not verify(witnesses=[first, third]).is_logged
+    assert not verify(log_key=site.vkey(2), witnesses=[first]).is_logged
+    for malformed in ("x", site.vkey(1)):
+        with pytest.raises(ValueError, match="The key of a witness has the form"):
+            verify(witnesses=[malformed])
+    with pytest.raises(ValueError, match="The key of a log has the form"):
+        verify(log_key=first)
+
+
+@pytest.mark.parametrize("change", [("\n7\n", "\n8\n"), ("— witness1.example ", "— witness1.example A")])
+def test_an_altered_cosignature_proves_nothing(site, verify, change):
+    site.cosign(1)
+    changing(site, lambda proof: {"checkpoint": proof["checkpoint"].replace(*change)})
+    assert not verify(witnesses=[witness_key(1).text()]).is_logged
 
 
 def test_the_checkpoint_is_signed_by_the_key(site, verify):

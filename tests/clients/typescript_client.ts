@@ -339,6 +339,25 @@ test("a proof of something else shows nothing", async () => {
     const found = await new Client(URL_, { fetch: altering }).verify("company", "tarnwick-tidal", held);
     assert.deepEqual([found.isCurrent, found.isLogged], [true, false], change.toString());
   }
+  const witness = await newWitness("witness.example/w1");
+  const cosigning = (altered: (line: string) => string) => async (request: Request) => {
+    const address = new URL(request.url);
+    const isProof = address.pathname.endsWith("/log/proof");
+    if (isProof) assert.equal(address.searchParams.get("cosignatures"), "1");
+    address.searchParams.delete("cosignatures"); // this registry has no witness
+    const answer = await fetch(address, request);
+    if (!isProof) return answer;
+    const { data } = (await answer.json()) as { data: Data };
+    const text = data.checkpoint.slice(0, data.checkpoint.lastIndexOf("\n\n") + 1);
+    return Response.json({ data: { ...data, checkpoint: data.checkpoint + altered(await witness.cosign(text)) } });
+  };
+  const cosigned = (altered: (line: string) => string, key = witness.key) =>
+    new Client(URL_, { fetch: cosigning(altered) }).verify("company", "tarnwick-tidal", held, { witnesses: [key] });
+  assert.equal((await cosigned((line) => line)).isLogged, true);
+  assert.equal((await cosigned(() => "")).isLogged, false);
+  assert.equal((await cosigned((line) => line.replace(/AAAA/, "AAAB"))).isLogged, false);
+  assert.equal((await cosigned((line) => line, (await newWitness("witness.example/w1")).key)).isLogged, false);
+  await assert.rejects(cosigned((line) => line, "x"), TypeError);
   for (const body of ["null", "{}", '{"data": {"index": 1}}']) {
     const malformed = async (request: Request) => {
       const answer = await fetch(request);
@@ -367,3 +386,22 @@ test("a message of a webhook is verified", async () => {
     await assert.rejects(verifyWebhook(secret, headers, content), WebhookVerificationError);
   }
 });
+
+/** Return the key of a new witness, and what cosigns the text of a checkpoint for it. */
+async function newWitness(name: string) {
+  const pair = await crypto.subtle.generateKey({ name: "Ed25519" }, true, ["sign", "verify"]);
+  if (!("publicKey" in pair)) throw new TypeError("no pair of keys");
+  const encoder = new TextEncoder();
+  const raw = new Uint8Array(await crypto.subtle.exportKey("raw", pair.publicKey));
+  const encoded = Buffer.concat([Uint8Array.of(4), raw]);
+  const id = new Uint8Array(await crypto.subtle.digest("SHA-256", Buffer.concat([encoder.encode(`${name}\n`), encoded])));
+  const keyId = Buffer.from(id.slice(0, 4));
+  const cosign = async (text: string) => {
+    const at = Buffer.alloc(8);
+    at.writeBigUInt64BE(1_800_000_000n);
+    const message = encoder.encode(`cosignature/v1\ntime 1800000000\n${text}`);
+    const signature = new Uint8Array(await crypto.subtle.sign({ name: "Ed25519" }, pair.privateKey, message));
+    return `— ${name} ${Buffer.concat([keyId, at, signature]).toString("base64")}\n`;
+  };
+  return { key: `${name}+${keyId.toString("hex")}+${encoded.toString("base64")}`, cosign };
+}

@@ -178,7 +178,12 @@ class LogSite(OriginSite):
                 return None
             hashes = consistency_proof(former, size, lambda *node: nodes[node])
             return {"formerSize": former, "size": size, "hashes": [encoded(each) for each in hashes]}
-        size = int(query.get("size", self.shown_size()))
+        size, note = int(query.get("size", self.shown_size())), ""
+        if "cosignatures" in query:
+            enough = [each for each in self.cosigned if len(each[1]) >= int(query["cosignatures"])]
+            if not enough:
+                return None
+            size, note = enough[0][0], self.cosigned_note(*enough[0])
         if "index" in query:
             index = int(query["index"])
         else:
@@ -193,7 +198,7 @@ class LogSite(OriginSite):
             "leaf": self.members(leaf),
             "leafData": encoded(leaf["data"]),
             "hashes": [encoded(each) for each in hashes],
-            "checkpoint": self.note(size),
+            "checkpoint": note or self.note(size),
         }
 
     def _latest(self, kind: str, key: str, size: int) -> int | None:

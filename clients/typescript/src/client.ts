@@ -399,12 +399,13 @@ export class Client {
    * with the public log.
    *
    * @param logKey the key of the log, which must have signed; without it, no signature is verified.
+   * @param witnesses the keys of witnesses, all of which must have cosigned the checkpoint.
    */
   async verify(
     kind: Kind,
     id: string,
     document: string | object,
-    { logKey, signal }: Ending & { logKey?: string } = {},
+    { logKey, witnesses = [], signal }: Ending & { logKey?: string; witnesses?: readonly string[] } = {},
   ): Promise<Verification> {
     for (let attempt = 1; ; attempt += 1) {
       const found = await this.#published(kind, id, signal);
@@ -416,8 +417,8 @@ export class Client {
       const published = typeof document === "string" ? found.text : ordered(JSON.parse(found.text));
       const isCurrent = held === published;
       const digest = await sha256(new TextEncoder().encode(found.text));
-      const proof = await this.#proof(kind, id, signal);
-      const isInLog = proof !== null && (await isLogged(kind, id, found.body, proof, logKey));
+      const proof = await this.#proof(kind, id, new Set(witnesses).size, signal);
+      const isInLog = proof !== null && (await isLogged(kind, id, found.body, proof, logKey, witnesses));
       // The document may have changed between the two requests.
       if (isInLog || !proof || attempt === VERIFY_TRIES) {
         const checkpoint = proof?.checkpoint ?? "";
@@ -426,9 +427,10 @@ export class Client {
     }
   }
 
-  async #proof(kind: Kind, id: string, signal?: AbortSignal): Promise<LogProof | null> {
+  async #proof(kind: Kind, id: string, cosignatures: number, signal?: AbortSignal): Promise<LogProof | null> {
     try {
-      const answer = await this.#read("/api/v1/log/proof", { kind, id }, signal);
+      const asked = cosignatures ? { kind, id, cosignatures } : { kind, id };
+      const answer = await this.#read("/api/v1/log/proof", asked, signal);
       const proof: unknown = ((await answer.json()) as { data?: unknown } | null)?.data;
       if (!isLogProof(proof)) throw new MalformedResponseError("The response is no proof of the log.");
       return proof;

@@ -34,13 +34,16 @@ const OWN_ADDRESS = new RegExp(
 );
 const MAX_ADDRESSES = 4;
 const ED25519 = 1;
+const COSIGNATURE = 4;
+const TIMESTAMP_BYTES = 8;
 const encoder = new TextEncoder();
 
 /**
  * Return whether *proof* shows that the log has the document with this *body*.
  *
  * @param logKey the key that must have signed the checkpoint; without it, its signature is not verified.
- * @throws TypeError the key is malformed.
+ * @param witnesses the keys of witnesses that must have cosigned it.
+ * @throws TypeError a key is malformed.
  */
 export async function isLogged(
   kind: string,
@@ -48,6 +51,7 @@ export async function isLogged(
   body: string,
   proof: LogProof,
   logKey?: string,
+  witnesses: readonly string[] = [],
 ): Promise<boolean> {
   const { leaf } = proof;
   if (leaf.kind !== kind || leaf.key !== id || !leaf.digest || !(await digests(body)).includes(leaf.digest)) return false;
@@ -59,7 +63,10 @@ export async function isLogged(
   if (lines.length < 3 || lines[1] !== String(proof.size)) return false;
   const root = await rootOf(proof, leafData);
   if (!root || lines[2] !== base64(root)) return false;
-  return !logKey || isSigned(`${text}\n`, proof.checkpoint.slice(end + 2), lines[0] ?? "", logKey);
+  const signatures = proof.checkpoint.slice(end + 2);
+  if (logKey && !(await isSigned(`${text}\n`, signatures, lines[0] ?? "", logKey))) return false;
+  const cosigned = await Promise.all(witnesses.map((witness) => isCosigned(`${text}\n`, signatures, witness)));
+  return cosigned.every((each) => each);
 }
 
 async function digests(body: string): Promise<string[]> {
@@ -107,21 +114,51 @@ async function rootOf(proof: LogProof, leafData: Uint8Array): Promise<Uint8Array
 
 /** Return whether the key has signed, and is one of the log *origin*. */
 async function isSigned(text: string, signatures: string, origin: string, logKey: string): Promise<boolean> {
-  const [name = "", id = "", encoded = ""] = splitKey(logKey);
+  const key = await parsedKey(logKey, ED25519);
+  const value = key.name === origin ? signatureOf(signatures, key) : null;
+  return value !== null && isValid(key, value, text);
+}
+
+/** Return whether the witness has cosigned (c2sp.org/tlog-cosignature). */
+async function isCosigned(text: string, signatures: string, witness: string): Promise<boolean> {
+  const key = await parsedKey(witness, COSIGNATURE);
+  const value = signatureOf(signatures, key);
+  if (value === null || value.length < TIMESTAMP_BYTES) return false;
+  const at = new DataView(value.buffer, value.byteOffset).getBigUint64(0);
+  return isValid(key, value.slice(TIMESTAMP_BYTES), `cosignature/v1\ntime ${at}\n${text}`);
+}
+
+interface ParsedKey {
+  name: string;
+  id: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+async function parsedKey(text: string, algorithm: number): Promise<ParsedKey> {
+  const [name = "", id = "", encoded = ""] = splitKey(text);
   const public_ = bytes(encoded);
   const keyId = (await sha256(encoder.encode(`${name}\n`), public_)).slice(0, 4);
-  if (public_.length !== 33 || public_[0] !== ED25519 || hex(keyId) !== id) {
-    throw new TypeError("The key of a log has the form name+id+key, as its operator publishes it.");
+  if (public_.length !== 33 || public_[0] !== algorithm || hex(keyId) !== id) {
+    const whose = algorithm === ED25519 ? "log" : "witness";
+    throw new TypeError(`The key of a ${whose} has the form name+id+key, as its operator publishes it.`);
   }
-  const key = await crypto.subtle.importKey("raw", public_.slice(1), { name: "Ed25519" }, false, ["verify"]);
+  return { name, id, bytes: public_.slice(1) };
+}
+
+/** Return what a key has made, without its id; null if it has signed nothing. */
+function signatureOf(signatures: string, key: ParsedKey): Uint8Array<ArrayBuffer> | null {
+  const start = `— ${key.name} `;
   for (const line of signatures.split("\n")) {
-    const start = `— ${name} `;
-    if (name !== origin || !line.startsWith(start)) continue;
+    if (!line.startsWith(start)) continue;
     const value = bytes(line.slice(start.length));
-    if (hex(value.slice(0, 4)) !== id) continue;
-    return crypto.subtle.verify({ name: "Ed25519" }, key, value.slice(4), encoder.encode(text));
+    if (hex(value.slice(0, 4)) === key.id) return value.slice(4);
   }
-  return false;
+  return null;
+}
+
+async function isValid(key: ParsedKey, signature: Uint8Array<ArrayBuffer>, text: string): Promise<boolean> {
+  const verifier = await crypto.subtle.importKey("raw", key.bytes, { name: "Ed25519" }, false, ["verify"]);
+  return crypto.subtle.verify({ name: "Ed25519" }, verifier, signature, encoder.encode(text));
 }
 
 /** Return the parts of a key; the last may have further plus signs, which are digits of base64. */

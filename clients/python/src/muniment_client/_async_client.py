@@ -306,7 +306,13 @@ class AsyncClient(AsyncCalls):
         return place
 
     async def verify(
-        self, kind: Kind, key: str, document: bytes | Mapping[str, Any], *, log_key: str | None = None
+        self,
+        kind: Kind,
+        key: str,
+        document: bytes | Mapping[str, Any],
+        *,
+        log_key: str | None = None,
+        witnesses: Sequence[str] = (),
     ) -> Verification:
         """
         Compare a document that you hold with the one that the registry publishes now, and that one with the public log.
@@ -314,17 +320,23 @@ class AsyncClient(AsyncCalls):
         Args:
             document: its JSON as it was published, which is compared byte for byte; or decoded, then by its members.
             log_key: the key of the log, which must have signed; needs the extra ``muniment-client[log]``.
+            witnesses: the keys of witnesses, all of which must have cosigned the checkpoint; needs the same extra.
         """
-        found = await self._verified(kind, key, document, log_key)
+        found = await self._verified(kind, key, document, log_key, witnesses)
         for _ in range(VERIFY_TRIES - 1):
             if found.is_logged or not found.checkpoint:
                 break
             # The document may have changed between the two requests.
-            found = await self._verified(kind, key, document, log_key)
+            found = await self._verified(kind, key, document, log_key, witnesses)
         return found
 
     async def _verified(
-        self, kind: Kind, key: str, document: bytes | Mapping[str, Any], log_key: str | None
+        self,
+        kind: Kind,
+        key: str,
+        document: bytes | Mapping[str, Any],
+        log_key: str | None,
+        witnesses: Sequence[str],
     ) -> Verification:
         try:
             response = await self._read(path(f"{V1}/{PATHS[kind]}/{{key}}", key))
@@ -337,12 +349,15 @@ class AsyncClient(AsyncCalls):
             sha256=hashlib.sha256(published).hexdigest(),
             edition=int(response.headers.get("x-muniment-edition", "0")),
         )
+        asked = {"kind": kind, "id": key}
+        if witnesses:
+            asked["cosignatures"] = str(len(set(witnesses)))
         try:
-            answer = await self._read(f"{V1}/log/proof", {"kind": kind, "id": key})
+            answer = await self._read(f"{V1}/log/proof", asked)
         except NotFoundError:
             return found
         proof = decoded(answer.body, Data[LogProof]).data
-        is_in_log = is_logged(kind, key, response.body, proof, log_key)
+        is_in_log = is_logged(kind, key, response.body, proof, log_key=log_key, witnesses=witnesses)
         return found._replace(is_logged=is_in_log, checkpoint=proof.checkpoint)
 
     async def verify_history(self, place: Place) -> None:

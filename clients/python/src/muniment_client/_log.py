@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Final
 
 import msgspec
@@ -16,6 +16,8 @@ _OWN_ADDRESS: Final = re.compile(
 )
 _MAX_ADDRESSES: Final = 4
 _ED25519: Final = b"\x01"
+_COSIGNATURE: Final = b"\x04"
+_TIMESTAMP_BYTES: Final = 8
 VERIFY_TRIES: Final = 3
 
 Hash = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
@@ -41,15 +43,18 @@ class LogProof(msgspec.Struct, rename="camel"):
     checkpoint: Annotated[str, msgspec.Meta(max_length=64 << 10)]
 
 
-def is_logged(kind: str, key: str, body: bytes, proof: LogProof, log_key: str | None) -> bool:
+def is_logged(
+    kind: str, key: str, body: bytes, proof: LogProof, *, log_key: str | None, witnesses: Sequence[str] = ()
+) -> bool:
     """
     Return whether *proof* shows that the log has the document with this *body*.
 
     Args:
         log_key: the key that must have signed the checkpoint; None if its signature is not verified.
+        witnesses: the keys of witnesses that must have cosigned it.
 
     Raises:
-        ValueError: the key is malformed.
+        ValueError: a key is malformed.
     """
     leaf = proof.leaf
     if (leaf.kind, leaf.key) != (kind, key) or leaf.digest is None or leaf.digest not in set(_digests(body)):
@@ -63,7 +68,9 @@ def is_logged(kind: str, key: str, body: bytes, proof: LogProof, log_key: str | 
     root = _root(proof)
     if root is None or lines[2] != base64.b64encode(root).decode():
         return False
-    return log_key is None or _is_signed(text + "\n", signatures, lines[0], log_key)
+    if log_key is not None and not _is_signed(text + "\n", signatures, lines[0], log_key):
+        return False
+    return all(_is_cosigned(text + "\n", signatures, witness) for witness in witnesses)
 
 
 def _digests(body: bytes) -> Iterator[str]:
@@ -109,25 +116,53 @@ def _root(proof: LogProof) -> bytes | None:
 
 def _is_signed(text: str, signatures: str, origin: str, log_key: str) -> bool:
     """Return whether the key has signed, and is one of the log *origin*."""
-    from cryptography.exceptions import InvalidSignature  # an extra: only signatures need it
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    name, key_id, public_key = _parsed_key(log_key, _ED25519)
+    if name != origin:
+        return False
+    value = _signature_of(signatures, name, key_id)
+    return value is not None and _is_valid(public_key, value, text.encode())
 
-    name, _, rest = log_key.partition("+")
+
+def _is_cosigned(text: str, signatures: str, witness: str) -> bool:
+    """Return whether the witness has cosigned (c2sp.org/tlog-cosignature)."""
+    name, key_id, public_key = _parsed_key(witness, _COSIGNATURE)
+    value = _signature_of(signatures, name, key_id)
+    if value is None:
+        return False
+    at = int.from_bytes(value[:_TIMESTAMP_BYTES], "big")
+    return _is_valid(public_key, value[_TIMESTAMP_BYTES:], f"cosignature/v1\ntime {at}\n{text}".encode())
+
+
+def _parsed_key(text: str, algorithm: bytes) -> tuple[str, bytes, bytes]:
+    """Return name, id and public key of a verifier key."""
+    name, _, rest = text.partition("+")
     id_text, _, encoded = rest.partition("+")
     public = _decoded(encoded)
     key_id = hashlib.sha256(name.encode() + b"\n" + public).digest()[:4]
-    if len(public) != 33 or public[:1] != _ED25519 or key_id.hex() != id_text:
-        raise ValueError("The key of a log has the form name+id+key, as its operator publishes it.")
+    if len(public) != 33 or public[:1] != algorithm or key_id.hex() != id_text:
+        whose = "log" if algorithm == _ED25519 else "witness"
+        raise ValueError(f"The key of a {whose} has the form name+id+key, as its operator publishes it.")
+    return name, key_id, public[1:]
+
+
+def _signature_of(signatures: str, name: str, key_id: bytes) -> bytes | None:
+    """Return what a key has made, without its id."""
     for line in signatures.splitlines():
         value = _decoded(line.removeprefix(f"— {name} "))
-        if name != origin or value[:4] != key_id:
-            continue
-        try:
-            Ed25519PublicKey.from_public_bytes(public[1:]).verify(value[4:], text.encode())
-        except InvalidSignature:
-            return False
-        return True
-    return False
+        if value[:4] == key_id:
+            return value[4:]
+    return None
+
+
+def _is_valid(public_key: bytes, signature: bytes, message: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature  # an extra: only signatures need it
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
+    except InvalidSignature:
+        return False
+    return True
 
 
 def _decoded(text: str) -> bytes:
