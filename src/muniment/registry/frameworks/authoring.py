@@ -57,13 +57,15 @@ def _company(slug: str | None) -> Company | None:
 
 def _refuse(validation: Validation, document: JSONObject) -> None:
     """Raise BadFields if anything was found, under the names that the forms have."""
-    if text_fault := first_text_fault(document):
+    text_fault = first_text_fault(document)
+    if text_fault:
         validation.faults.append(Fault(*text_fault))
-    if validation.faults:
-        faults = []
-        for fault in validation.faults:
-            faults.append(Fault("name", fault.reason) if fault.field == "frameworkName" else fault)
-        raise BadFields(faults, "A framework has a name, a kind, a summary and, if it is a program, a company.")
+    if not validation.faults:
+        return
+    faults = []
+    for fault in validation.faults:
+        faults.append(Fault("name", fault.reason) if fault.field == "frameworkName" else fault)
+    raise BadFields(faults, "A framework has a name, a kind, a summary and, if it is a program, a company.")
 
 
 def create_framework(
@@ -84,8 +86,11 @@ def create_framework(
     require_reviewer(actor, _TASK)
     chosen = framework_id or slug_from_name(name)
     document = {"frameworkId": chosen, "frameworkName": name, "kind": kind, "description": description}
+    whole: JSONObject = dict(document)
+    if company:
+        whole["company"] = {"slug": company}
     validation = Validation(change=False)
-    validation.read(settings.SCHEMA.framework, {**document, **({"company": {"slug": company}} if company else {})})
+    validation.read(settings.SCHEMA.framework, whole)
     _refuse(validation, document)
     try:
         with transaction.atomic():
@@ -145,15 +150,23 @@ def update_framework(  # noqa: PLR0913 - each field of a framework that a review
     _refuse(validation, document)
     with transaction.atomic():
         framework = _framework(framework_id)
-        values |= {column: read[wire] for wire, column in _DAYS.items() if wire in read}
-        present = {wire: values.get(column, getattr(framework, column)) for wire, column in _DAYS.items()}
-        check_dates({"kind": framework.kind, **present}, (), validation)
+        # The days are judged together with the stored ones: a change may give one of the two.
+        dated: JSONObject = {"kind": framework.kind}
+        for wire_name, column in _DAYS.items():
+            if wire_name in read:
+                values[column] = read[wire_name]
+            dated[wire_name] = values.get(column, getattr(framework, column))
+        check_dates(dated, (), validation)
         _refuse(validation, document)
-        after = {key: value for key, value in values.items() if getattr(framework, key) != value}
+        before: JSONObject = {}
+        after: JSONObject = {}
+        for column, value in values.items():
+            stored = getattr(framework, column)
+            if stored != value:
+                before[column] = stored
+                after[column] = value
+                setattr(framework, column, value)
         if after:
-            before = {key: getattr(framework, key) for key in after}
-            for key, value in after.items():
-                setattr(framework, key, value)
             _write(actor, framework, "updated", history.wire_values(before), history.wire_values(after))
         return framework
 
@@ -211,7 +224,9 @@ def _write(actor: Actor, framework: Framework, action: str, before: JSONObject, 
     framework.save()
     history.entry(actor, action, before=before, after=after, framework=framework, at=moment).save()
     affected = AffectedRows().framework(framework.pk)
-    publish(affected.framework_with_companies(framework.pk) if "name" in after else affected)
+    if "name" in after:  # companies show it with their scores
+        affected.framework_with_companies(framework.pk)
+    publish(affected)
     _record(actor, framework, action, after)
 
 

@@ -34,7 +34,10 @@ def sample_bundles(actor: Actor, records: Records, options: list[str]) -> list[J
     stored already.
     """
     lines = records.companies[:SHOWN]
-    named = {each["person"].get("slug") for _, line in lines for each in line.get("positions") or ()}
+    named: set[str | None] = set()
+    for _, line in lines:
+        named.update(position["person"].get("slug") for position in line.get("positions") or ())
+    # Only the people whom these companies name: a table can have thousands.
     people = [(row, line) for row, line in records.people if line["slug"] in named]
     found: list[JSONObject] = []
     with suppress(_Taken), transaction.atomic():

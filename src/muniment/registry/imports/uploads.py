@@ -194,7 +194,8 @@ def request_preview(actor: Actor, key: str) -> ImportUpload:
     """
     with transaction.atomic():
         upload = _held(actor, key, Stage.MAPPING, Stage.PREVIEW)
-        if questions := read_mapping(upload.mapping).questions():
+        questions = read_mapping(upload.mapping).questions()
+        if questions:
             raise BadRequest(
                 "The mapping needs choices.", Phrase("Choose {questions}.", questions=Joined("; ", questions[:3]))
             )
@@ -280,12 +281,14 @@ def try_again(actor: Actor, key: str) -> ImportUpload:
 
 def progress_of(job: str) -> Progress:
     """Return the progress of a job; a job that is not kept any more has failed."""
-    found = Job.objects.filter(pk=job).values_list("state", "progress", "error").first()
-    if found is None:
+    row = Job.objects.filter(pk=job).values_list("state", "progress", "error").first()
+    if row is None:
         return Progress(error="The job is gone.")
-    state, told, error = found
-    is_failed = state in {JobState.FAILED, JobState.CANCELED}
-    return Progress(told.get("done") or 0, told.get("total") or 0, (error or state) if is_failed else "")
+    state, progress, error = row
+    fault = ""
+    if state in {JobState.FAILED, JobState.CANCELED}:  # the error of another one is that of an attempt to be repeated
+        fault = error or state
+    return Progress(progress.get("done") or 0, progress.get("total") or 0, fault)
 
 
 def keep_content(upload: ImportUpload, kind: str, content: bytes, *, is_compressed: bool = False) -> None:
@@ -324,20 +327,23 @@ def remembered(mapping: FileMapping, told: Callable[[str], object] = lambda _: N
     """
     shape = shape_of(mapping)
     done = ImportUpload.objects.filter(state=Stage.DONE).order_by("-pk")[:REMEMBERED]
-    text = next((each.mapping for each in done if each.facts.get("shape") == shape), "")
+    text = next((upload.mapping for upload in done if upload.facts.get("shape") == shape), "")
     if not text:
         return None
     try:
-        found = read_mapping(text)
+        former = read_mapping(text)
     except BadRequest as fault:  # it holds a declared field that was removed since
         told(str(fault.message))
         return None
-    for table, now_named in zip(found.table, mapping.table, strict=True):
-        table.name, table.header = now_named.name, now_named.header
-        columns = {each.heading: each for each in table.column}
-        table.column = [columns.get(each.heading, each) for each in now_named.column]
-    found.encoding, found.delimiter = mapping.encoding, mapping.delimiter
-    return found
+    # The same headings can stand under another name, in another row and in another encoding.
+    for table, table_of_file in zip(former.table, mapping.table, strict=True):
+        table.name = table_of_file.name
+        table.header = table_of_file.header
+        columns = {column.heading: column for column in table.column}
+        table.column = [columns.get(column.heading, column) for column in table_of_file.column]
+    former.encoding = mapping.encoding
+    former.delimiter = mapping.delimiter
+    return former
 
 
 def _held(actor: Actor, key: str, *states: str) -> ImportUpload:

@@ -82,11 +82,12 @@ def move_company(actor: Actor, slug: str, step: str, *, expected_version: int | 
         _check(company, step)
         refuse_step(actor, company, taken.end)
         old, new = {"state": str(company.state)}, {"state": str(taken.end)}
-        if old == new:
+        if old == new:  # a reviewer takes down what its owner has unlisted
             old, new = {"unlistedBy": company.unlisted_by}, {"unlistedBy": taken.unlisted_by}
         company.state, company.unlisted_by = taken.end, taken.unlisted_by
         company.reviewer_note = "" if step in _WITHOUT_NOTE else note
-        company.submitted_at = now() if step == "submitted" else company.submitted_at
+        if step == "submitted":  # one that is reopened keeps its place in the queue
+            company.submitted_at = now()
         if step == "approved" and company.listed_on is None:
             company.listed_on = now().date()
         company.version += 1

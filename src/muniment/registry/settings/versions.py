@@ -152,15 +152,11 @@ def _check_fields(settings: RegistrySettings) -> None:
         raise reading.InvalidSettings(
             {"fields": Joined(" ", (Joined("", (each, ".")) for each in error.faults))}
         ) from None
-    if unfit := unfit_values(declared):
-        way_out = "Declare the field as before or under another key, or correct the values first."
-        raise reading.InvalidSettings(
-            {
-                "fields": Phrase(
-                    "Stored values do not fit: {faults}. {way_out}", faults=Joined(". ", unfit), way_out=Phrase(way_out)
-                )
-            }
-        )
+    unfit = unfit_values(declared)
+    if unfit:
+        way_out = Phrase("Declare the field as before or under another key, or correct the values first.")
+        fault = Phrase("Stored values do not fit: {faults}. {way_out}", faults=Joined(". ", unfit), way_out=way_out)
+        raise reading.InvalidSettings({"fields": fault})
 
 
 def _asked(settings: RegistrySettings) -> tuple[object, ...]:
@@ -238,22 +234,30 @@ def latest_version() -> Applied:
 
 def list_versions() -> list[VersionItem]:
     """Return the latest versions, newest first, each with what it changed."""
+    # One more than are shown, from which the last one differs.
     rows = list(RegistryVersion.objects.select_related("account").order_by("-number")[: SHOWN + 1])
-    found = []
+    versions = []
     for row, former in zip(rows, [*rows, None][1:], strict=True):
         before = _settings(former) if former else DEFAULT
-        author = row.account.email if row.account else {"command": "command line", "system": FILE}.get(row.via, row.via)
-        found.append(VersionItem(row.number, row.at, author, row.note, differences(before, _settings(row))))
-    return found[:SHOWN]
+        author = _AUTHORS.get(row.via, row.via)
+        if row.account:
+            author = row.account.email
+        versions.append(VersionItem(row.number, row.at, author, row.note, differences(before, _settings(row))))
+    return versions[:SHOWN]
+
+
+_AUTHORS: Final = {"command": "command line", "system": FILE}
+"""What is shown for a version that no account made."""
 
 
 def differences(before: RegistrySettings, after: RegistrySettings) -> list[tuple[str, str, str]]:
     """Return each place whose value differs, with its former and its new text; empty for a default."""
     former, new = _flat(before), _flat(after)
-    places = sorted(former.keys() | new.keys())
-    return [
-        (place, former.get(place, ""), new.get(place, "")) for place in places if former.get(place) != new.get(place)
-    ]
+    found = []
+    for place in sorted(former.keys() | new.keys()):
+        if former.get(place) != new.get(place):
+            found.append((place, former.get(place, ""), new.get(place, "")))
+    return found
 
 
 def follow() -> bool:
@@ -281,9 +285,9 @@ def apply_file(actor: Actor = SYSTEM, *, again: bool = False) -> FileResult | No
     try:
         settings = reading.read_file(path)
         artwork = _artwork_beside(path, settings)
-        digest = hashlib.sha256(
-            b"\0".join([msgspec.json.encode(settings), *(each for _, each in sorted(artwork.items()))])
-        ).hexdigest()
+        # With the files that it names: another logo of the same name is a change.
+        contents = [msgspec.json.encode(settings), *(artwork[name] for name in sorted(artwork))]
+        digest = hashlib.sha256(b"\0".join(contents)).hexdigest()
         if not again and digest == _digest_of_file():
             return None
         return FileResult(path, apply_settings(actor, settings, artwork=artwork, file_digest=digest, note=path.name))

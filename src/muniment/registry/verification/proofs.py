@@ -263,17 +263,19 @@ def confirm_code(actor: Actor, slug: str, code: str) -> DomainProof:
         proof = locked(found.pk) if found else None
         if proof is None:
             raise NotFound("No code was sent.", "Send a code first.")
-        usable = proof.code_expires_at is not None and proof.code_expires_at > now() and proof.attempts < MAX_ATTEMPTS
-        typed = "".join(sign for sign in code.upper() if sign.isalnum())
-        right = usable and _is_code(proof, typed)
-        if right:
+        is_unexpired = proof.code_expires_at is not None and proof.code_expires_at > now()
+        is_usable = is_unexpired and proof.attempts < MAX_ATTEMPTS
+        typed = "".join(sign for sign in code.upper() if sign.isalnum())  # people type it with spaces or a dash
+        is_right = is_usable and _is_code(proof, typed)
+        if is_right:
             verify(actor, proof)
         else:
             proof.attempts = min(proof.attempts + 1, MAX_ATTEMPTS)
             proof.save(update_fields=["attempts"])
-    if not usable:
+    # After the transaction, which would take the attempt back.
+    if not is_usable:
         raise BadRequest("The code was used or has expired.", "Send a new one.")
-    if not right:
+    if not is_right:
         raise BadRequest(
             "The code is wrong.",
             Phrase("A code can be tried {limit} times. Check it, or send a new one.", limit=MAX_ATTEMPTS),
@@ -317,12 +319,11 @@ def evidence_for(petition: Petition) -> Evidence | None:
         return None
     account = petition.account
     claim = current_claim(company)
-    found = DomainProof.objects.filter(company=company, account=account).order_by("pk")
+    addresses = mail_addresses(claim, account.email) if claim else []
     return Evidence(
         domain=claim.domain if claim else "",
-        proofs=list(found),
-        email_matches=claim is not None
-        and account.email.lower() in map(str.lower, mail_addresses(claim, account.email)),
+        proofs=list(DomainProof.objects.filter(company=company, account=account).order_by("pk")),
+        email_matches=account.email.lower() in [address.lower() for address in addresses],
         listings=Ownership.objects.filter(account=account).count(),
     )
 
@@ -330,7 +331,9 @@ def evidence_for(petition: Petition) -> Evidence | None:
 def _provable(actor: Actor, slug: str, *, lock: bool = False) -> Company:
     account_id = require_account(actor, "A proof belongs to an account.")
     companies = Company.objects.filter(slug=slug, state=State.PUBLISHED)
-    company = (companies.select_for_update(of=("self",)) if lock else companies).first()
+    if lock:
+        companies = companies.select_for_update(of=("self",))
+    company = companies.first()
     if company is not None:
         claims = Petition.objects.filter(
             company=company, account=account_id, kind=Petition.RequestKind.CLAIM, decision=""
@@ -472,24 +475,24 @@ def _settle_due(proof_id: int, finding: str) -> None:
 
 
 def _fail(proof: DomainProof, finding: str) -> None:
+    """Record that a proof was not found again; warn its account the first time, and when it is hidden."""
     at = now()
-    first = proof.failing_since is None
+    is_first = proof.failing_since is None
     proof.failing_since = proof.failing_since or at
     proof.finding = finding
-    if at - proof.failing_since >= HIDDEN_AFTER:
+    is_hidden = at - proof.failing_since >= HIDDEN_AFTER
+    if is_hidden:
         proof.state, proof.due_at = ProofState.FAILED, None
         before = {"verifiedDomain": f"{proof.domain} ({proof.method})"}
         history.entry(SYSTEM, "domain proof failed", before=before, after={}, company=proof.company).save()
-        what = "hidden"
     else:
         proof.due_at = min(at + RETRIED_AFTER, proof.failing_since + HIDDEN_AFTER)
-        what = ""
-        if first:
-            what = "code sent" if proof.method == "mail" else "failing"
     proof.save()
-    if what == "code sent":
-        renew_code(proof, HIDDEN_AFTER, proof.address)
-    if what == "hidden":
+    if is_hidden:
         publish_owners(proof.company)
-    if what:
-        warn_account(proof, what)
+        warn_account(proof, "hidden")
+    elif is_first and proof.method == "mail":
+        renew_code(proof, HIDDEN_AFTER, proof.address)
+        warn_account(proof, "code sent")
+    elif is_first:
+        warn_account(proof, "failing")

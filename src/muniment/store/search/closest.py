@@ -116,11 +116,18 @@ def _similar(q: str, similarity: float) -> str:
 def _former(q: str, item: "_Item") -> str:
     """Return which former name a query means, if it is nearer to one than to the present name."""
     asked = search_text.key_of_query(q)
-    near = {each.name: OSA.normalized_similarity(asked, search_text.squeeze(each.name)) for each in item.former_names}
-    name = max(near, key=near.__getitem__, default="")
-    if not name or near[name] <= OSA.normalized_similarity(asked, search_text.squeeze(item.shown)):
+    name = ""
+    similarity = OSA.normalized_similarity(asked, search_text.squeeze(item.shown))
+    for former_name in item.former_names:
+        of_former = OSA.normalized_similarity(asked, search_text.squeeze(former_name.name))
+        if of_former > similarity:
+            name = former_name.name
+            similarity = of_former
+    if not name:
         return ""
-    return f"Formerly {_shown(name)}{'' if near[name] == 1 else f', similar to {_shown(q)}'}."
+    if similarity == 1:
+        return f"Formerly {_shown(name)}."
+    return f"Formerly {_shown(name)}, similar to {_shown(q)}."
 
 
 def hint_of(
@@ -189,18 +196,17 @@ def _within(sentences: Sequence[str]) -> str:
 
 def _matching(connection: sqlite3.Connection, kind: str, chosen: Chosen) -> str:
     """Return how many documents have a value that a filter means; of very many, at most how many."""
-    found = meant_by(connection, kind, chosen)
-    most = sum(n for n, _ in found)
-    if len(found) < 2:
+    values = meant_by(connection, kind, chosen)
+    most = sum(count for count, _ in values)
+    if len(values) < 2:
         return f"{most:,}"
     if most > MAX_COUNTED:
         return f"up to {most:,}"
     statement = (
         "SELECT count(DISTINCT position) FROM published_facet WHERE value_id IN (SELECT value FROM json_each(?))"
     )
-    (exactly,) = connection.execute(
-        statement, (msgspec.json.encode([value for _, value in found]).decode(),)
-    ).fetchone()
+    value_ids = msgspec.json.encode([value_id for _, value_id in values]).decode()
+    (exactly,) = connection.execute(statement, (value_ids,)).fetchone()
     return f"{exactly:,}"
 
 
@@ -234,10 +240,11 @@ def nearest_keys(connection: sqlite3.Connection, kind: str, key: str) -> list[st
     """Return at most three keys similar to *key*."""
     wanted = slug_from_name(key[:MAX_SLUG_CHARACTERS])
     whole = len(wanted)
-    lengths = {whole, whole - 1, whole - 2, whole * 3 // 4, whole // 2}
     near: list[str] = []
-    for length in sorted((length for length in lengths if length >= min(3, whole) > 0), reverse=True):
-        near += keys_from(connection, kind, wanted[:length], 20)
+    # By beginnings of several lengths, because the index finds keys by their beginning alone.
+    for length in sorted({whole, whole - 1, whole - 2, whole * 3 // 4, whole // 2}, reverse=True):
+        if length >= min(3, whole) > 0:
+            near += keys_from(connection, kind, wanted[:length], 20)
     if whole <= TYPO_MAX_CHARACTERS:
         rows = connection.execute(
             "SELECT key FROM published_document WHERE kind = ? AND key IN (SELECT value FROM json_each(?)) LIMIT 20",

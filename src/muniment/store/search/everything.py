@@ -253,14 +253,14 @@ def why(reader: Reader, q: str, found: Everything) -> list[str]:
 
 def reasons(reader: Reader, q: str, found: Everything) -> list[Reason]:
     """Return by what each result was found; the whole documents of the first ones are read where lists do not tell."""
-    said = [by_item(q, each.item) for each in found.results]
-    silent = [place for place, each in enumerate(said) if not each.of][:MAX_EXPLAINED]
-    names = [(found.results[place].kind, found.results[place].key) for place in silent]
-    known = reader.documents(names)
-    for place, name in zip(silent, names, strict=True):
-        if name in known:
-            said[place] = by_document(q, msgspec.json.decode(known[name].body)["data"])
-    return said
+    explained = [by_item(q, result.item) for result in found.results]
+    unexplained = [place for place, reason in enumerate(explained) if not reason.of][:MAX_EXPLAINED]
+    names = [(found.results[place].kind, found.results[place].key) for place in unexplained]
+    documents = reader.documents(names)
+    for place, name in zip(unexplained, names, strict=True):
+        if name in documents:
+            explained[place] = by_document(q, msgspec.json.decode(documents[name].body)["data"])
+    return explained
 
 
 def by_item(q: str, item: JSONObject) -> Reason:
@@ -292,37 +292,60 @@ def by_document(q: str, data: JSONObject) -> Reason:
 
 def _line_of(text: str, words: list[str], key: str) -> str:
     """Return the line of a text that says what was searched for, cut around it; nothing if no line does."""
-    for line in text.splitlines() if len(text) <= _SEARCHED else ():
+    if len(text) > _SEARCHED:
+        return ""
+    for line in text.splitlines():
         if has_words(line, words) or (key and key in search_text.squeeze(line)):
-            shown = " ".join(without_controls(line).split())
-            start = max(0, min(len(shown) - MAX_LINE, shown.casefold().find(words[0]) - MAX_LINE // 3 if words else 0))
-            cut = shown[start : start + MAX_LINE]
-            return f"{'…' if start else ''}{cut}{'…' if start + MAX_LINE < len(shown) else ''}"
+            return _cut_around(" ".join(without_controls(line).split()), words)
     return ""
+
+
+def _cut_around(line: str, words: list[str]) -> str:
+    """Return the part of a line around the first of *words*, which has a third of the room before it."""
+    start = 0
+    if words:
+        start = line.casefold().find(words[0]) - MAX_LINE // 3
+    start = max(0, min(len(line) - MAX_LINE, start))
+    end = start + MAX_LINE
+    before = "…" if start else ""
+    after = "…" if end < len(line) else ""
+    return f"{before}{line[start:end]}{after}"
 
 
 def has_words(text: str, words: list[str]) -> bool:
     """Return whether *text* has all *words*, the last one also as a beginning."""
-    held = set(pieces(text))
-    return bool(words) and held.issuperset(words[:-1]) and any(each.startswith(words[-1]) for each in held)
+    if not words:
+        return False
+    *whole_words, last = words
+    words_of_text = set(pieces(text))
+    if not words_of_text.issuperset(whole_words):
+        return False
+    return any(word.startswith(last) for word in words_of_text)
 
 
 def _identifying(item: JSONObject) -> Iterator[tuple[str, str]]:
-    yield from ((word, item.get(member) or "") for member, word in _NAMING.items())
-    yield from (("domain", search_text.host_of(item.get(member) or "")) for member in _SITES)
-    profiles = item.get("socials") or {}
-    yield from ((network, search_text.handle_of(profile)) for network, profile in profiles.items() if profile)
-    for each in item.get("formerNames") or ():
-        yield "former name", each["name"]
-    others = ((member, value) for member, value in item.items() if member not in _KNOWN)
-    yield from ((member, text) for member, value in others for text in _strings(value))
+    """Yield the values of an item that identify it, each with the word for it."""
+    for member, word in _NAMING.items():
+        yield word, item.get(member) or ""
+    for member in _SITES:
+        yield "domain", search_text.host_of(item.get(member) or "")
+    for network, profile in (item.get("socials") or {}).items():
+        if profile:
+            yield network, search_text.handle_of(profile)
+    for former_name in item.get("formerNames") or ():
+        yield "former name", former_name["name"]
+    # Additional members can be identifiers, such as an LEI.
+    for member, value in item.items():
+        if member not in _KNOWN:
+            for text in _strings(value):
+                yield member, text
 
 
 def _described(item: JSONObject) -> Iterator[tuple[str, str]]:
     for name in ("name", "frameworkName"):
         yield "name", item.get(name) or ""
-    for each in item.get("formerNames") or ():
-        yield "former name", each["name"]
+    for former_name in item.get("formerNames") or ():
+        yield "former name", former_name["name"]
     for member in _LABELS:
         for text in _strings(item.get(member)):
             yield member.removesuffix("s"), text
