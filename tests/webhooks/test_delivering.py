@@ -3,6 +3,7 @@
 import hmac
 import time
 from base64 import b64decode, b64encode
+from concurrent.futures import Future
 from datetime import timedelta
 
 import pytest
@@ -17,7 +18,7 @@ from muniment.registry.people.erasing import erase_person
 from muniment.registry.review.workflow import approve_company, submit_company, unlist_company
 from muniment.webhooks import delivering, endpoints, events
 from muniment.webhooks.endpoints import Wanted, create_endpoint
-from muniment.webhooks.events import OWNER_KINDS, REGISTRY_KINDS
+from muniment.webhooks.events import LISTING_KINDS, OWNER_KINDS, REGISTRY_KINDS
 from muniment.webhooks.models import Delivery, Endpoint, Event, Place
 from services.receivers import receivers
 
@@ -596,3 +597,144 @@ def test_the_job_comes_only_while_there_is_an_endpoint_that_works(monkeypatch):
     assert events.interval_s() == 10
     Endpoint.objects.update(ended="gone")
     assert events.interval_s() == 0
+
+
+# ---------------------------------------------------------------- fairness, and what is stored
+
+
+def turns(flying=(), slow=()):
+    made = delivering._Turns(slow=set(slow))
+    for endpoint, account in flying:
+        made.begin(Endpoint(pk=endpoint, account_id=account), Future())
+    return made
+
+
+def test_slow_endpoints_have_half_of_all_requests_and_others_the_rest():
+    slow = [f"slow-{number:02}" for number in range(delivering.AT_ONCE)]
+    fast = [f"work-{number:02}" for number in range(delivering.AT_ONCE)]
+    candidates = [(endpoint, None, 0) for endpoint in (*slow, *fast)]
+    chosen = turns(slow=slow).ordered(candidates)
+    assert chosen == slow[: delivering.SLOW_AT_ONCE] + fast[: delivering.AT_ONCE - delivering.SLOW_AT_ONCE]
+    half = [(endpoint, None) for endpoint in slow[: delivering.SLOW_AT_ONCE]]
+    assert not set(turns(half, slow).ordered(candidates)) & set(slow)
+
+
+def test_endpoints_take_turns_and_those_that_fail_come_last():
+    made = turns()
+    for endpoint in ("a", "b", "c"):
+        made.begin(Endpoint(pk=endpoint), Future())
+    made.flying.clear()
+    assert made.ordered([("c", None, 0), ("a", None, 0), ("new", None, 0), ("b", None, 1)]) == ["new", "a", "c", "b"]
+
+
+@pytest.mark.parametrize(("milliseconds", "is_slow"), [(delivering.SLOW_MS - 1, False), (delivering.SLOW_MS, True)])
+def test_an_endpoint_is_slow_by_its_latest_response(milliseconds, is_slow):
+    made = turns(slow=["a"])
+    delivery = Delivery(endpoint_id="a")
+    made.note([(delivery, delivering.Outcome(200, "", 9_999)), (delivery, delivering.Outcome(200, "", milliseconds))])
+    assert ("a" in made.slow) is is_slow
+
+
+def test_events_of_many_subjects_share_a_connection_and_a_failure_ends_the_row(site):
+    endpoint = of_registry()
+    for number in range(5):
+        recorded(endpoint, subject=f"company:{number}")
+    site.answers["a.hooks.example"] = lambda request: (
+        request.send_error(500) if len(site.received) == 3 else ok(request)
+    )
+    deliver()
+    assert sorted(state for state, _ in attempts(endpoint)) == ["delivered"] * 4 + ["waiting"]
+    assert [len(tried) for _, tried in attempts(endpoint)] == [1] * 5
+
+
+def test_an_endpoint_for_which_too_many_events_wait_continues_in_the_feed(site, monkeypatch):
+    monkeypatch.setattr(delivering, "MAX_WAITING", 4)
+    site.answers["dead.hooks.example"] = 500
+    dead, working = of_registry("https://dead.hooks.example/in", LISTING_KINDS), of_owner(owner())
+    me = owner()
+    listings = [published(me) for _ in range(3)]
+    deliver()
+    assert (waiting(dead), behind(dead)) == (3, None)
+    update_company(me, listings[0].slug, CompanyChange(description="The fourth event is stored."))
+    deliver()
+    assert (waiting(dead), behind(dead)) == (4, None)
+    place = Place.objects.get().sequence
+    for number in range(6):
+        update_company(me, listings[number % 3].slug, CompanyChange(description=f"Kept in the feed: {number}."))
+        deliver()
+    assert (waiting(dead), behind(dead), behind(working)) == (4, place, None)
+    events.record("review.asked", {"number": 1}, for_registry=True)
+    Endpoint.objects.filter(pk=dead.pk).update(kinds=[*LISTING_KINDS, "review.asked"])
+    deliver()
+    assert (waiting(dead), behind(dead)) == (5, place)  # what is in no feed is stored
+    site.answers["dead.hooks.example"] = 204
+    for _ in range(20):
+        set_due(dead)
+        deliver()
+    assert (waiting(dead), behind(dead)) == (0, None)
+    versions = {}
+    for event in site.events("dead.hooks.example"):
+        if event["type"] in LISTING_KINDS:
+            versions.setdefault(event["data"]["slug"], []).append(event["data"]["version"])
+    assert all(list(dict.fromkeys(found)) == sorted(set(found)) for found in versions.values())
+    assert len({version for found in versions.values() for version in found}) == 10
+
+
+def waiting(endpoint):
+    return endpoint.deliveries.filter(state="waiting").count()
+
+
+def behind(endpoint):
+    return Endpoint.objects.get(pk=endpoint.pk).behind
+
+
+def test_events_that_the_feed_no_longer_has_are_named_in_the_log(site, caplog):
+    endpoint, me = of_registry(), owner()
+    published(me)
+    delivering.sort_events()
+    published(me)
+    delivering.sort_events()
+    Endpoint.objects.update(behind=-1)
+    assert delivering.sort_events() > 0
+    assert f"the webhook {endpoint.pk} was not told of changes that the feed no longer has" in caplog.text
+
+
+def test_the_place_of_one_that_is_behind_is_forgotten_with_the_feed(site):
+    endpoint = of_registry()
+    delivering.sort_events()
+    Endpoint.objects.update(behind=1)
+    Place.objects.update(feed_id="another")
+    delivering.sort_events()
+    assert behind(endpoint) is None
+
+
+def test_of_what_was_delivered_the_latest_are_kept(site, monkeypatch):
+    monkeypatch.setattr(events, "DELIVERED_KEPT", 3)
+    monkeypatch.setattr(events, "PRUNED_AT_ONCE", 2)
+    endpoint, other = of_registry(), of_owner(owner())
+    for number in range(8):
+        recorded(endpoint, subject=f"company:{number}")
+    recorded(other)
+    recorded(endpoint, subject="failed", state="failed")
+    deliver()
+    kept = endpoint.deliveries.order_by("id").values_list("state", flat=True)
+    assert list(kept) == ["delivered"] * 3 + ["failed"]
+    assert other.deliveries.count() == 1
+
+
+def test_a_job_whose_time_is_over_lets_the_next_one_continue(site, monkeypatch):
+    monkeypatch.setattr(delivering, "LONGEST_RUN_S", -1.0)
+    recorded(of_registry())
+    queue.enqueue(events.JOB)
+    run = queue.claim("tests", "webhooks")
+    assert delivering.deliver(run) == {"attempts": 0}
+    assert Job.objects.filter(kind=events.JOB, state="queued").count() == 1
+    assert site.received == []
+
+
+def test_what_was_deleted_while_it_was_sent_is_not_stored_again(site):
+    recorded(of_registry())
+    (delivery,) = Delivery.objects.all()
+    Delivery.objects.all().delete()
+    delivering._note([(delivery, delivering.Outcome(200, "", 1))])
+    assert not Delivery.objects.exists()

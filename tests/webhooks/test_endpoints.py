@@ -320,3 +320,7 @@ def test_the_status_counts_webhooks_by_owner_and_state_and_events_that_can_still
     assert endpoints.webhook_status() == (counts, 1)
     Endpoint.objects.filter(pk=of_registry.pk).update(paused_until=now() + timedelta(minutes=1))
     assert endpoints.webhook_status().endpoints["registry", "paused"] == 1
+    head, _ = events.feed.head()
+    Endpoint.objects.filter(pk=working.pk).update(behind=head - 7)
+    Endpoint.objects.filter(pk=ended.pk).update(behind=head - 7)
+    assert endpoints.webhook_status().waiting == 8  # what is stored, and what is in the feed

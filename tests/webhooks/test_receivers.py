@@ -38,20 +38,22 @@ class Listening:
         self.port, self.process = port, process
         self.sent = []
 
-    def post(self, _, body, headers, **__):
-        """Send what is meant for a public server to the receiver."""
-        self.sent.append((body, dict(headers)))
-        return fetching.post(
-            "http://hooks.example.com/in",
-            body,
-            headers,
-            port=self.port,
-            resolve=lambda *_: ["127.0.0.1"],
-            is_allowed=lambda _: True,
-        )
+    def channel(self, *_, **__):
+        """Return a channel that leads to the receiver what is meant for a public server, and remembers it."""
+        here = {"port": self.port, "resolve": lambda *_: ["127.0.0.1"], "is_allowed": lambda _: True}
+        channel = fetching.Channel("http://hooks.example.com/in", **here)
+        post = channel.post
+
+        def remembering(body, headers):
+            self.sent.append((body, dict(headers)))
+            return post(body, headers)
+
+        channel.post = remembering
+        return channel
 
     def status(self, body, headers):
-        return self.post("", body, headers).status
+        with self.channel() as channel:
+            return channel.post(body, headers).status
 
     def printed(self):
         """Stop it, and return the lines that it has printed."""
@@ -107,7 +109,7 @@ def test_a_receiver_of_the_guide_takes_real_deliveries_once_and_refuses_others(n
     row = create_endpoint(actor, Wanted("https://hooks.example.com/in", OWNER_KINDS))
     secret = endpoints.shown_secret(actor, row.pk)
     with listening(number, secret, tmp_path) as receiver:
-        monkeypatch.setattr(delivering, "post", receiver.post)
+        monkeypatch.setattr(delivering, "Channel", receiver.channel)
         endpoints.send_test(actor, row.pk)
         deliver()
         assert Delivery.objects.get().state == "delivered"

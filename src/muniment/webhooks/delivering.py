@@ -5,7 +5,8 @@ One job does both, one at a time for all processes. What waits for a server runs
 process that is killed loses no more than the answers that it has not written: those events are sent again.
 
 An event is delivered at least once, and those of one subject in order: the next one is not due before the one before it
-is delivered or given up. An endpoint has one request at a time, so a slow one delays its own events only.
+is delivered or given up. An endpoint has one request at a time, so a slow one delays its own events only. Slow ones
+share half of the requests, and all take turns, so none keeps another waiting.
 
 Source: Standard Webhooks, standardwebhooks.com.
 """
@@ -14,18 +15,20 @@ import base64
 import hashlib
 import hmac
 import http.client
+import logging
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from queue import SimpleQueue
 from typing import Final, NamedTuple
 
 import msgspec
 from cryptography.fernet import InvalidToken
 from django.db import connection, transaction
-from django.db.models import OuterRef, Subquery
+from django.db.models import Exists, Min, OuterRef
 from django.utils.translation import gettext
 
 from muniment.accounts.models import Account
@@ -37,22 +40,36 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_of
-from muniment.outbound.fetching import Connection, post
+from muniment.outbound.fetching import Channel, Connection
 from muniment.store.database.erasure import ERASED_KEY_PREFIX
 from muniment.webhooks import events
 from muniment.webhooks.events import JOB
 from muniment.webhooks.models import Delivery, Endpoint, Event, Place
 
+log = logging.getLogger(__name__)
 PURPOSE: Final = "webhook"
 """What secrets of endpoints are sealed for."""
 CONNECTION: Final[Connection] = {"deadline_s": 10.0}
 AT_ONCE: Final = 16
 """Requests to endpoints at once in the process that sends."""
 AT_ONCE_OF_ACCOUNT: Final = 4
+SLOW_MS: Final = 1_000
+SLOW_AT_ONCE: Final = 8
+"""Of these, the endpoints whose latest response took a second or longer."""
+IN_A_ROW: Final = 100
+"""Events that an endpoint is sent by one connection before others have their turn."""
+IN_A_ROW_S: Final = 1.0
+"""After that, no further one is sent in this row."""
+NOTED_EVERY_S: Final = 0.1
+"""Outcomes are stored together this often; a process that is killed sends again what it has sent since."""
 SORTED_EVERY_S: Final = 0.2
 """While requests are on their way, new events are looked for this often."""
 BATCH: Final = 500
 """Entries of the feed, or events, that are sorted in one transaction."""
+BATCH_ROWS: Final = 1_000
+"""Deliveries that one transaction makes of them, about: owners' changes wait for it, some 100 ms on SQLite."""
+MAX_WAITING: Final = 5_000
+"""Events that wait and are stored for an endpoint, about 3 MB. Further ones stay in the change feed until then."""
 PAUSES_S: Final = (5, 30, 120, 600, 1800, 3600, *[3 * 3600] * 3, *[6 * 3600] * 9)
 """Pauses after each failed attempt; together nearly three days."""
 TRIED: Final = timedelta(days=3)
@@ -83,23 +100,54 @@ class Happening(NamedTuple):
 
 
 def sort_events() -> int:
-    """Make deliveries of the next events, in one transaction, and return how many entries and events it read."""
+    """Make deliveries of the next events, and return how many entries and events were read."""
     head = events.feed.head()
     with transaction.atomic():
-        endpoints = list(Endpoint.objects.filter(ended=""))
         place = _place(head)
-        entries = _entries_after(place.sequence, head[0])
-        recorded = list(Event.objects.select_for_update().order_by("id")[:BATCH])
-        # Skip entries about erased people: they only make followers copy other entries again.
-        public = [_published(entry, place.feed_id) for entry in entries if not entry.key.startswith(ERASED_KEY_PREFIX)]
-        happenings = [*public, *map(_recorded, recorded)]
-        if happenings and endpoints:
-            _make_deliveries(endpoints, happenings)
+        endpoints = list(Endpoint.objects.filter(ended=""))
+        batch = max(1, min(BATCH, BATCH_ROWS // max(1, len(endpoints))))
+        entries = _entries_after(place.sequence, head[0], batch)
+        recorded = list(Event.objects.select_for_update().order_by("id")[:batch])
+        if entries:
+            _leave_behind(endpoints, place.sequence)
+        public, private = _all_published(entries, place.feed_id), [_recorded(event) for event in recorded]
+        _make_deliveries([each for each in endpoints if each.behind is None], [*public, *private])
+        _make_deliveries([each for each in endpoints if each.behind is not None], private)
         Event.objects.filter(pk__in=[each.pk for each in recorded]).delete()
         if entries:
             place.sequence = entries[-1].sequence
             place.save()
-    return len(entries) + len(recorded)
+    caught_up = sum(_catch_up(endpoint, place) for endpoint in endpoints if endpoint.behind is not None)
+    return len(entries) + len(recorded) + caught_up
+
+
+def _leave_behind(endpoints: Iterable[Endpoint], sequence: int) -> None:
+    """Let the endpoints for which too many events wait continue later at this place of the feed."""
+    for endpoint in endpoints:
+        if endpoint.behind is None and _waiting(endpoint) >= MAX_WAITING:
+            endpoint.behind = sequence
+            endpoint.save(update_fields=["behind"])
+
+
+def _catch_up(endpoint: Endpoint, place: Place) -> int:
+    """Make deliveries of the next entries for an endpoint that is behind, if half of those that waited are sent."""
+    room = MAX_WAITING - _waiting(endpoint)
+    if endpoint.behind is None or room < MAX_WAITING // 2:
+        return 0
+    with transaction.atomic():
+        entries = _entries_after(endpoint.behind, place.sequence, min(room, BATCH))
+        if entries and entries[0].sequence > endpoint.behind + 1:
+            log.warning("the webhook %s was not told of changes that the feed no longer has", endpoint.pk)
+        _make_deliveries([endpoint], _all_published(entries, place.feed_id))
+        endpoint.behind = entries[-1].sequence if entries else place.sequence
+        if endpoint.behind >= place.sequence:
+            endpoint.behind = None
+        endpoint.save(update_fields=["behind"])
+    return len(entries)
+
+
+def _waiting(endpoint: Endpoint) -> int:
+    return Delivery.objects.filter(endpoint=endpoint, state=Delivery.State.WAITING).count()
 
 
 def _place(head: tuple[int, str]) -> Place:
@@ -110,6 +158,7 @@ def _place(head: tuple[int, str]) -> Place:
     if place.feed_id != head[1] or place.sequence > head[0]:
         place.sequence, place.feed_id = head
         place.save()
+        Endpoint.objects.update(behind=None)
     return place
 
 
@@ -123,15 +172,20 @@ class Entry(NamedTuple):
     at: str
 
 
-def _entries_after(sequence: int, until: int) -> list[Entry]:
+def _entries_after(sequence: int, until: int, limit: int) -> list[Entry]:
     """Return the next entries of the change feed."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT sequence, kind, key, change, at FROM published_change WHERE sequence > %s AND sequence <= %s"
-            f" ORDER BY sequence LIMIT {BATCH}",
-            [sequence, until],
+            " ORDER BY sequence LIMIT %s",
+            [sequence, until, limit],
         )
         return [Entry(*row) for row in cursor.fetchall()]
+
+
+def _all_published(entries: Iterable[Entry], feed_id: str) -> list[Happening]:
+    """Return the events of entries, without those about erased people, which only make followers copy others again."""
+    return [_published(entry, feed_id) for entry in entries if not entry.key.startswith(ERASED_KEY_PREFIX)]
 
 
 def _published(entry: Entry, feed_id: str) -> Happening:
@@ -165,6 +219,8 @@ def _recorded(event: Event) -> Happening:
 
 
 def _make_deliveries(endpoints: Sequence[Endpoint], happenings: Sequence[Happening]) -> None:
+    if not endpoints or not happenings:
+        return
     public = {each.listing for each in happenings if each.accounts is None and each.listing}
     owners: dict[str, set[int]] = {}
     if any(endpoint.account_id for endpoint in endpoints):
@@ -250,7 +306,7 @@ class Outcome:
         return self.status is not None and 200 <= self.status < 300
 
 
-def attempt(url: str, secrets: Sequence[str], event_id: str, body: str) -> Outcome:
+def attempt(channel: Channel, secrets: Sequence[str], event_id: str, body: str) -> Outcome:
     """Send an event once. It reads no database, so it may run in any thread. Nothing is sent without a signature."""
     if not secrets:
         return Outcome(None, "the secret cannot be read: rotate it", 0)
@@ -264,7 +320,7 @@ def attempt(url: str, secrets: Sequence[str], event_id: str, body: str) -> Outco
     began = time.monotonic()
     status, said = None, ""
     try:
-        answer = post(url, body.encode(), headers, **CONNECTION)
+        answer = channel.post(body.encode(), headers)
         status, said = answer.status, answer.excerpt
     except TimeoutError:
         said = "no answer in time"
@@ -274,77 +330,171 @@ def attempt(url: str, secrets: Sequence[str], event_id: str, body: str) -> Outco
     return Outcome(status, said.replace("\0", "\ufffd")[:500], round((time.monotonic() - began) * 1000))
 
 
+Outcomes = SimpleQueue[tuple[Delivery, Outcome]]
+
+
+def send_in_a_row(url: str, secrets: Sequence[str], deliveries: Sequence[Delivery], outcomes: Outcomes) -> None:
+    """Send *deliveries* to their endpoint one after another until one fails or the time is over; in any thread."""
+    until = time.monotonic() + IN_A_ROW_S
+    with Channel(url, **CONNECTION) as channel:
+        for delivery in deliveries:
+            outcome = attempt(channel, secrets, delivery.event_id, delivery.body)
+            outcomes.put((delivery, outcome))
+            if not outcome.is_success or time.monotonic() > until:
+                break
+
+
+@dataclass
+class _Turns:
+    """
+    Which endpoints are being sent to, and whose turn is next.
+
+    Args:
+        flying: what is on its way, with the account of the endpoint, by its id.
+        slow: endpoints whose latest response was slow.
+        served: the number of the latest turn of each endpoint.
+    """
+
+    flying: dict[str, tuple[int | None, Future[None]]] = field(default_factory=dict)
+    slow: set[str] = field(default_factory=set)
+    served: dict[str, int] = field(default_factory=dict)
+    number: int = 0
+
+    def ordered(self, candidates: Iterable[tuple[str, int | None, int]]) -> list[str]:
+        """
+        Return which of the endpoints that have events due are sent to now.
+
+        Those that work come before those that fail, and then those whose turn was longest ago. No account has more than
+        a few requests on their way, and slow endpoints no more than half of all.
+
+        Args:
+            candidates: the endpoints with nothing on its way: id, account and failures.
+        """
+        of_accounts = Counter(account for account, _ in self.flying.values())
+        slow = len(self.slow & self.flying.keys())
+        chosen: list[str] = []
+        for endpoint, account, _ in sorted(candidates, key=lambda each: (each[2], self.served.get(each[0], 0))):
+            if len(self.flying) + len(chosen) == AT_ONCE:
+                break
+            if account is not None and of_accounts[account] >= AT_ONCE_OF_ACCOUNT:
+                continue
+            if endpoint in self.slow:
+                if slow >= SLOW_AT_ONCE:
+                    continue
+                slow += 1
+            of_accounts[account] += 1
+            chosen.append(endpoint)
+        return chosen
+
+    def begin(self, endpoint: Endpoint, work: Future[None]) -> None:
+        self.number += 1
+        self.served[endpoint.pk] = self.number
+        self.flying[endpoint.pk] = endpoint.account_id, work
+
+    def wait(self, seconds: float) -> list[str]:
+        """Wait until the turn of an endpoint has ended, or for some time; return those that have ended."""
+        wait([work for _, work in self.flying.values()], seconds, return_when=FIRST_COMPLETED)
+        return [endpoint for endpoint, (_, work) in self.flying.items() if work.done()]
+
+    def end(self, endpoints: Iterable[str]) -> None:
+        for endpoint in endpoints:
+            _, work = self.flying.pop(endpoint)
+            work.result()
+
+    def note(self, outcomes: Iterable[tuple[Delivery, Outcome]]) -> None:
+        """Remember which endpoints are slow."""
+        for delivery, outcome in outcomes:
+            if outcome.milliseconds >= SLOW_MS:
+                self.slow.add(delivery.endpoint_id)
+            else:
+                self.slow.discard(delivery.endpoint_id)
+
+
 def deliver(run: JobRun) -> dict[str, int]:
-    """Sort and send until nothing is due, or for a minute."""
+    """Sort and send until nothing is due, or for a minute; the next job continues at once."""
     until = time.monotonic() + LONGEST_RUN_S
     sent, sort_at, are_more = 0, 0.0, False
-    flying: dict[Future[Outcome], Delivery] = {}
+    turns, outcomes = _Turns(), Outcomes()
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="webhook") as pool:
         try:
             while True:
                 run.check()
                 moment = time.monotonic()
-                if moment >= sort_at:
+                is_over = moment >= until
+                if moment >= sort_at and not is_over:
                     are_more = sort_events() > 0
-                    sort_at = moment + (0 if are_more and len(flying) < AT_ONCE else SORTED_EVERY_S)
-                if moment < until and len(flying) < AT_ONCE:
-                    for delivery in _due(flying.values(), AT_ONCE - len(flying)):
-                        endpoint = delivery.endpoint
-                        given = endpoint.url, secrets_of(endpoint), delivery.event_id, delivery.body
-                        flying[pool.submit(attempt, *given)] = delivery
-                if not flying and not are_more:
+                    sort_at = moment + (0 if are_more and not turns.flying else SORTED_EVERY_S)
+                if not is_over:
+                    for endpoint, deliveries in _due(turns):
+                        given = endpoint.url, secrets_of(endpoint), deliveries, outcomes
+                        turns.begin(endpoint, pool.submit(send_in_a_row, *given))
+                if not turns.flying and (is_over or not are_more):
                     break
-                done, _ = wait(flying, timeout=1.0, return_when=FIRST_COMPLETED)
-                if done:
-                    sent += len(done)
-                    _note([(flying[each], each.result()) for each in done])
-                    for each in done:
-                        del flying[each]
+                ended = turns.wait(NOTED_EVERY_S)
+                sent += _note_all(outcomes, turns)
+                turns.end(ended)
         finally:
             # What is on its way is answered within its deadline; its outcome counts.
-            _note([(delivery, each.result()) for each, delivery in flying.items()])
+            pool.shutdown()
+            sent += _note_all(outcomes, turns)
+    events.prune_delivered(turns.served)
+    if is_over:
+        events.send_soon()
     return {"attempts": sent}
 
 
-def _due(flying: Iterable[Delivery], room: int) -> list[Delivery]:
-    """
-    Return what is due, at most *room*: one for each endpoint that has nothing on its way.
+def _note_all(outcomes: Outcomes, turns: _Turns) -> int:
+    """Store all outcomes so far, and return how many."""
+    found = []
+    while not outcomes.empty():
+        found.append(outcomes.get())
+    if found:
+        _note(found)
+        turns.note(found)
+    return len(found)
 
-    Endpoints that work come before those that fail, and no account has more than a few requests on their way.
-    """
+
+def _due(turns: _Turns) -> list[tuple[Endpoint, list[Delivery]]]:
+    """Return the endpoints whose turn it is, each with what is due."""
+    if len(turns.flying) == AT_ONCE:
+        return []
     moment = now()
-    busy = {each.endpoint_id for each in flying}
-    of_accounts = Counter(each.endpoint.account_id for each in flying)
-    waiting = Delivery.objects.filter(endpoint=OuterRef("pk"), state=Delivery.State.WAITING, next_at__lte=moment)
-    first = Subquery(waiting.order_by("next_at", "id").values("pk")[:1])
-    working = Endpoint.objects.filter(ended="").exclude(pk__in=busy).exclude(paused_until__gt=moment)
-    chosen: list[int] = []
-    for account, delivery in (
-        working.annotate(first=first)
-        .filter(first__isnull=False)
-        .order_by("failures", "id")
-        .values_list("account_id", "first")
-    ):
-        if len(chosen) == room:
-            break
-        if account is None or of_accounts[account] < AT_ONCE_OF_ACCOUNT:
-            of_accounts[account] += 1
-            chosen.append(delivery)
-    return list(Delivery.objects.filter(pk__in=chosen).select_related("endpoint"))
+    due = Delivery.objects.filter(state=Delivery.State.WAITING, next_at__lte=moment)
+    working = Endpoint.objects.filter(ended="").exclude(pk__in=turns.flying).exclude(paused_until__gt=moment)
+    candidates = working.filter(Exists(due.filter(endpoint=OuterRef("pk")))).order_by("id")
+    chosen = turns.ordered(candidates.values_list("pk", "account_id", "failures"))
+    endpoints = Endpoint.objects.in_bulk(chosen)
+    return [
+        (endpoint, list(due.filter(endpoint=endpoint).order_by("next_at", "id")[:IN_A_ROW]))
+        for endpoint in endpoints.values()
+    ]
 
 
-def _note(outcomes: Iterable[tuple[Delivery, Outcome]]) -> None:
+def _note(outcomes: Sequence[tuple[Delivery, Outcome]]) -> None:
     """Store what came of attempts, in one transaction."""
-    found = list(outcomes)
-    if not found:
-        return
     with transaction.atomic():
-        for delivery, outcome in found:
-            endpoint = Endpoint.objects.select_for_update().filter(pk=delivery.endpoint_id).first()
-            if endpoint is None:
-                continue  # deleted meanwhile
+        rows = Endpoint.objects.select_for_update().filter(pk__in={delivery.endpoint_id for delivery, _ in outcomes})
+        endpoints = {row.pk: row for row in rows.order_by("pk")}
+        noted = [(delivery, outcome) for delivery, outcome in outcomes if delivery.endpoint_id in endpoints]
+        for delivery, outcome in noted:
             _note_attempt(delivery, outcome)
-            _note_endpoint(endpoint, outcome)
+            _note_endpoint(endpoints[delivery.endpoint_id], outcome)
+        deliveries = [delivery for delivery, _ in noted]
+        _save(deliveries)
+        _release_next([delivery for delivery in deliveries if delivery.state != Delivery.State.WAITING])
+
+
+def _save(deliveries: Iterable[Delivery]) -> None:
+    """Store what an attempt changes. The ORM's bulk_update takes 0.5 ms for each: more than all else of a delivery."""
+    adapted, as_time = connection.ops.adapt_json_value, connection.ops.adapt_datetimefield_value
+    rows = [
+        (adapted(each.attempts, None), each.state, as_time(each.next_at), as_time(each.finished_at), each.pk)
+        for each in deliveries
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE webhooks_delivery SET attempts = %s, state = %s, next_at = %s, finished_at = %s WHERE id = %s", rows
+        )
 
 
 def _note_attempt(delivery: Delivery, outcome: Outcome) -> None:
@@ -363,19 +513,17 @@ def _note_attempt(delivery: Delivery, outcome: Outcome) -> None:
         delivery.state, delivery.next_at, delivery.finished_at = Delivery.State.FAILED, None, moment
     else:
         delivery.next_at = moment + timedelta(seconds=pauses_left[0])
-    delivery.save(update_fields=["attempts", "state", "next_at", "finished_at"])
-    if delivery.state != Delivery.State.WAITING:
-        _release_next(delivery, moment)
 
 
-def _release_next(delivery: Delivery, moment: datetime) -> None:
-    """Make the next event of the same subject due."""
-    behind = Delivery.objects.filter(
-        endpoint_id=delivery.endpoint_id, subject=delivery.subject, state=Delivery.State.WAITING
-    )
-    following = behind.order_by("id").values_list("pk", flat=True).first()
-    if following is not None:
-        Delivery.objects.filter(pk=following, next_at__isnull=True).update(next_at=moment)
+def _release_next(finished: Iterable[Delivery]) -> None:
+    """Make the next events of the same subjects due."""
+    subjects: dict[str, set[str]] = defaultdict(set)
+    for delivery in finished:
+        subjects[delivery.endpoint_id].add(delivery.subject)
+    for endpoint, of_endpoint in subjects.items():
+        behind = Delivery.objects.filter(endpoint=endpoint, subject__in=of_endpoint, state=Delivery.State.WAITING)
+        following = behind.values("subject").annotate(first=Min("id")).values_list("first", flat=True)
+        Delivery.objects.filter(pk__in=list(following), next_at__isnull=True).update(next_at=now())
 
 
 def _note_endpoint(endpoint: Endpoint, outcome: Outcome) -> None:

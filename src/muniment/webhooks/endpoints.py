@@ -87,7 +87,16 @@ def webhook_status() -> WebhookStatus:
         state = state_of(endpoint)
         counts[whose, state] = counts.get((whose, state), 0) + 1
     waiting = Delivery.objects.filter(state=Delivery.State.WAITING, endpoint__ended="").count()
-    return WebhookStatus(counts, waiting)
+    return WebhookStatus(counts, waiting + _behind())
+
+
+def _behind() -> int:
+    """Return how many changes the endpoints that are behind have not reached."""
+    places = list(Endpoint.objects.filter(ended="", behind__isnull=False).values_list("behind", flat=True))
+    if not places:
+        return 0
+    head, _ = events.feed.head()
+    return sum(max(0, head - place) for place in places if place is not None)
 
 
 def list_endpoints(actor: Actor, *, of_registry: bool = False) -> list[Endpoint]:

@@ -102,7 +102,7 @@ def look() -> None:
 
     Nothing of this is on the way of the operations that cause events.
     """
-    if _was_watched() and _are_new():
+    if _was_watched() and are_new():
         send_soon()
 
 
@@ -116,7 +116,8 @@ def _was_watched() -> bool:
     return watched
 
 
-def _are_new() -> bool:
+def are_new() -> bool:
+    """Return whether there are events that are not sorted into deliveries yet."""
     if _is_found("SELECT 1 FROM webhooks_event LIMIT 1"):
         return True
     place = Place.objects.first()
@@ -148,6 +149,9 @@ def forget(subject: str) -> None:
 
 KEPT: Final = timedelta(days=7)
 """For how long deliveries are kept after they arrived."""
+DELIVERED_KEPT: Final = 10_000
+"""Of each endpoint, about: 7 MB, however many events there are."""
+PRUNED_AT_ONCE: Final = 1_000
 FAILED_KEPT: Final = timedelta(days=30)
 """For how long those are kept that were given up, so that they can be sent again."""
 
@@ -159,3 +163,12 @@ def prune() -> dict[str, int]:
     old = Delivery.objects.exclude(state=Delivery.State.DELIVERED).filter(created_at__lt=moment - FAILED_KEPT)
     given_up, _ = old.delete()
     return {"deliveries": made + given_up}
+
+
+def prune_delivered(endpoints: Iterable[str]) -> None:
+    """Delete what was delivered to each of these endpoints, except for the latest."""
+    for endpoint in endpoints:
+        delivered = Delivery.objects.filter(endpoint=endpoint, state=Delivery.State.DELIVERED).order_by("-id")
+        too_many = delivered.values_list("pk", flat=True)[DELIVERED_KEPT : DELIVERED_KEPT + PRUNED_AT_ONCE]
+        while ids := list(too_many.all()):  # asks again each time
+            Delivery.objects.filter(pk__in=ids).delete()

@@ -15,7 +15,8 @@ class Endpoint(models.Model):
     ``account`` is None for the registry's own, which operators manage. ``listings`` are the only companies whose events
     it gets; without any, an owner's endpoint gets those of the owner's listings, the registry's those of all.
     ``former_secret`` signs too until ``former_until``. ``failing_since`` is the first failure since the last success.
-    Nothing is sent before ``paused_until``. ``ended`` is why nothing is sent any more; empty while it works.
+    Nothing is sent before ``paused_until``. ``ended`` is why nothing is sent any more; empty while it works. ``behind``
+    is the place in the change feed up to which it has its events, if so many wait that no further ones are stored.
     """
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
@@ -32,6 +33,7 @@ class Endpoint(models.Model):
     paused_until = models.DateTimeField(null=True)
     ended = models.CharField(max_length=16, blank=True, default="")
     ended_at = models.DateTimeField(null=True)
+    behind = models.BigIntegerField(null=True)
 
     def __str__(self) -> str:
         return str(self.url)
