@@ -91,13 +91,15 @@ check: install ## style, words, types, layers, walks, migrations and locks
 		$(BIN)/python -m django makemigrations --check --dry-run; code=$$?; rm -r "$$data"; exit $$code
 
 # Proofs measure time: they run one after another and need an otherwise idle machine.
-prove: install services ## the long proofs, every test on SQLite and on PostgreSQL with two processes per product, and growth
+prove: install services ## the long proofs, every test on SQLite and on PostgreSQL with two processes per product, webhooks, and growth
 	@checks/services proofs
 	@failed=0; \
 	$(BIN)/pytest -m proof --timeout 1800 || failed=1; \
 	$(BIN)/pytest --database postgresql -m proof --timeout 1800 || failed=1; \
 	$(BIN)/pytest $(DISTRIBUTED) --whole || failed=1; \
 	$(BIN)/pytest $(DISTRIBUTED) --whole --database postgresql --served 2 --timeout 1200 || failed=1; \
+	$(BIN)/python bench/webhooks.py --events 20000 || failed=1; \
+	$(BIN)/python bench/webhooks.py --events 12000 --kills 10 --database postgresql || failed=1; \
 	$(BIN)/python bench/growth.py --companies 3000 || failed=1; \
 	exit $$failed
 
