@@ -85,6 +85,32 @@ def test_a_few_names_of_persons_do_not():
     assert mapping.table[0].kind != "people"
 
 
+@pytest.mark.parametrize(("further", "kind"), [("role", "people"), ("area", "companies")])
+def test_names_in_the_form_of_persons_that_no_list_has_are_asked(further, kind):
+    names = [
+        f"{first} {last}" for first in ("Gaurika", "Tamish", "Ruvaj", "Shanvi") for last in ("Ashal", "Elmik", "Oaka")
+    ]
+    _, mapping = proposed(("id", "name_en", further), *[(f"P{n}", name, "Speaker") for n, name in enumerate(names)])
+    assert (mapping.table[0].kind, mapping.table[0].check) == (kind, ["kind"])
+    # A heading of organizations says it, and so does a name that no person has.
+    for heading, ends in (("Company", ""), ("name_en", " Foundation")):
+        rows = [(f"P{n}", f"{name}{ends}", "North") for n, name in enumerate(names)]
+        _, mapping = proposed(("id", heading, "area"), *rows)
+        assert (mapping.table[0].kind, mapping.table[0].check) == ("companies", [])
+
+
+def test_notes_beside_a_table_are_left_out_and_told():
+    names = Sheet("Companies", [["Company", "Country"], ["Alder House", "Norway"], ["Birch House", "Italy"]])
+    notes = Sheet("Notes", [["Issue checked", "Result"], ["Duplicate rule", "Kept one"], ["Old ticker", "Removed"]])
+    mapping = propose([names, notes], "companies.xlsx")
+    assert [table.kind for table in mapping.table] == ["companies", "skip"]
+    found = records_of([names, notes], mapping, KnownRows(), "USD")
+    assert len(found.companies) == 2
+    assert [str(loss.reason) for loss in found.losses] == ["is left out: no column is the name of a row"]
+    # Alone, it is the table that a person wants to import: its name is asked.
+    assert propose([notes], "notes.xlsx").table[0].kind == "companies"
+
+
 # ---------------------------------------------------------------------- names in parts, titles between rows
 
 
@@ -205,6 +231,35 @@ def test_a_column_that_a_field_cannot_hold_is_kept_whole():
     assert columns(("Company", "Industry"), *rows)["Industry"][0] == ""
     rows = [(f"Company {n}", long if n < 1 else "Timber") for n in range(20)]
     assert columns(("Company", "Industry"), *rows)["Industry"][0] == "industry"
+
+
+def test_who_owns_an_organization_is_no_sure_status():
+    rows = [("Alder", "Public"), ("Birch", "Private"), ("Cedar", "Acquired"), ("Elm", "Active")]
+    assert columns(("Company", "Listing status"), *rows[:3])["Listing status"] == ("status", True)
+    assert columns(("Company", "Status"), rows[3], rows[3])["Status"] == ("status", False)
+
+
+def test_capitals_that_mean_no_value_in_a_language_are_a_code_among_codes():
+    codes = ["NC", "UML", "RSP", "NC", "UML", "RSP", "NC", "UML", "RSP", "UML", "RSP", "UML", "RSP", "UML", "RSP"]
+    rows = [(f"Company {n}", code, "Paris" if n else "NC") for n, code in enumerate(codes)]
+    sheet, mapping = proposed(("Company", "Party code", "City"), *rows)
+    column = mapping.table[0].column[1]
+    assert (column.kind, column.choices) == ("choice", ["NC", "RSP", "UML"])
+    column.field = "extra:partyCode"
+    lines = [line["company"] for _, line in converted(sheet, mapping).companies]
+    assert [line.get("partyCode") for line in lines] == codes
+    words = ["Nord", "Sud", "NC", "Nord", "Sud", "Nord", "Sud", "Nord", "Sud", "Nord", "Sud"]
+    _, mapping = proposed(("Company", "Zone"), *[(f"Company {n}", word) for n, word in enumerate(words)])
+    assert mapping.table[0].column[1].choices == ["Nord", "Sud"]
+
+
+def test_a_few_long_texts_do_not_keep_what_differs_from_being_a_list():
+    projects = [f"Concert {n} in the yard" for n in range(39)]
+    rows = [("Alder House", project) for project in projects]
+    _, mapping = proposed(("Recipient", "Project"), *rows, ("Alder House", "A long title " * 12))
+    assert mapping.table[0].column[1].kind == "list"
+    _, mapping = proposed(("Recipient", "Project"), *rows[:5], ("Alder House", "A long title " * 12))
+    assert mapping.table[0].column[1].kind == "text"
 
 
 def test_money_that_was_raised_is_proposed_as_a_field_of_its_own_and_private_columns_are_not():

@@ -50,6 +50,7 @@ _LEAST_SHAPED: Final = 0.6
 _LEAST_GIVEN: Final = 0.25
 """The shares of a column of persons: of the form of a name, and with a usual given name, of which a list knows few."""
 _LEAST_ORGANIZATIONS: Final = 0.3
+_NEARLY_ALL: Final = 0.9
 _FEW: Final = 10
 """Values of a column that is too short to name both."""
 
@@ -73,6 +74,13 @@ def are_persons(values: Sequence[str]) -> bool:
     shaped = sum(map(_is_shaped_like_a_person, names)) / len(names)
     given = sum(map(_begins_with_given_name, names)) / len(names)
     return shaped >= _LEAST_SHAPED and given >= _LEAST_GIVEN
+
+
+def are_like_persons(values: Sequence[str]) -> bool:
+    """Return whether nearly all of many values have the form of names of persons, whatever the given names are."""
+    names = [each for each in values if each.strip()]
+    shaped = sum(map(_is_shaped_like_a_person, names))
+    return len(names) >= _FEW and shaped >= _NEARLY_ALL * len(names)
 
 
 def are_organizations(values: Sequence[str]) -> bool:

@@ -46,6 +46,7 @@ from muniment.registry.tables.keeping import propose_kind
 from muniment.registry.tables.mapping import NAMES, FileMapping, TableMapping
 from muniment.registry.tables.persons import (
     are_both,
+    are_like_persons,
     are_organizations,
     are_persons,
     is_one_person,
@@ -63,6 +64,7 @@ from muniment.registry.tables.values import (
     is_blank,
     is_link,
     separator_of,
+    values_in,
 )
 from muniment.schema.declared.declarations import MAX_ENTRY
 from muniment.schema.kinds import (
@@ -94,8 +96,18 @@ def propose(sheets: Sequence[Sheet], file_name: str, headers: Mapping[str, int] 
         headers: the numbers of rows with headings that a person chose, by the name of the table; 0 for none.
     """
     tables = [_propose_table(sheet, file_name, headers.get(sheet.name), is_only=len(sheets) == 1) for sheet in sheets]
+    _skip_notes(tables)
     first = sheets[0]
     return FileMapping(tables, first.encoding, first.delimiter)
+
+
+def _skip_notes(tables: Sequence[TableMapping]) -> None:
+    """Leave out tables beside others that have names: notes and lists of topics, in which no heading means a field."""
+    with_names = [table for table in tables if any(each.field in NAMES and not each.check for each in table.column)]
+    for table in tables:
+        has_meaning = any(column.field and not column.check for column in table.column)
+        if with_names and not has_meaning:
+            table.kind, table.check, table.combine = SKIP, [], ""
 
 
 def _propose_table(sheet: Sheet, file_name: str, header: int | None, *, is_only: bool) -> TableMapping:
@@ -104,7 +116,7 @@ def _propose_table(sheet: Sheet, file_name: str, header: int | None, *, is_only:
     at = headings_row.at
     headings = headings_of(sheet.rows, at)
     body = sheet.rows[at + 1 : at + 1 + _PROFILE_ROWS]
-    values = [[row[n][:JUDGED] for row in body if not is_blank(row[n])] for n in range(len(headings))]
+    values = [values_in([row[n][:JUDGED] for row in body]) for n in range(len(headings))]
     check = ["header"] if headings_row.is_guess else []
     preset = preset_of(headings)
     if preset:
@@ -273,8 +285,10 @@ def _keep_differences_as_lists(table: TableMapping, groups: list[list[Sequence[s
             continue
         values_of_groups = [{row[n] for row in rows if row[n]} for rows in groups]
         is_different = any(len(values) > 1 for values in values_of_groups)
-        is_short = all(len(value) <= MAX_ENTRY for values in values_of_groups for value in values)
-        if is_different and is_short:
+        entries = [value for values in values_of_groups for value in values]
+        # A few long ones are reported; as a text, the column would keep one value of each organization.
+        too_long = sum(len(value) > MAX_ENTRY for value in entries)
+        if is_different and too_long <= _FEW_TOO_LONG * len(entries):
             column.kind, column.choices = "list", []
 
 
@@ -319,6 +333,17 @@ def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: st
     are_repeated = len({*companies}) < _MOST * len(companies)
     if are_repeated and _are_rows_of_persons(companies, of_companies, of_people, values):
         return _Kind(PEOPLE, is_guess=fields_of_people.isdisjoint({"position.title", "bio"}))
+    return _kind_of_other_names(companies, of_companies, fields_of_people, are_mixed=are_mixed)
+
+
+def _kind_of_other_names(
+    companies: Sequence[str], of_companies: Sequence[Column], fields_of_people: set[str], *, are_mixed: bool
+) -> _Kind:
+    """Return the kind of rows whose names no list of given names shows to be those of persons."""
+    if are_like_persons(companies) and _is_general(_heading_of_name(of_companies)):
+        # Names of persons that no list has, such as those of South Asia; only a person can tell.
+        has_roles = "position.title" in fields_of_people or "people.title" in {each.field for each in of_companies}
+        return _Kind(PEOPLE if has_roles else COMPANIES, is_guess=True)
     is_unproven = _is_name_guessed(of_companies) and not are_organizations(companies)
     return _Kind(COMPANIES, is_guess=are_mixed or is_unproven)
 
@@ -405,6 +430,10 @@ _OF_ORGANIZATIONS: Final = re.compile(
 )
 
 
+def _heading_of_name(columns: Sequence[Column]) -> str:
+    return next((column.heading for column in columns if column.field == "name"), "")
+
+
 def _is_name_guessed(columns: Sequence[Column]) -> bool:
     return any(column.check for column in columns if column.field == "name")
 
@@ -467,7 +496,7 @@ def _settle_columns(
     columns: Sequence[Column], values: Sequence[list[str]], matches: Sequence[Match], kind: str
 ) -> None:
     """Mark what a person should check, propose fields for what has none, and decide how values are written."""
-    name = next((column.heading for column in columns if column.field == "name"), "")
+    name = _heading_of_name(columns)
     for column, cells, match in zip(columns, values, matches, strict=True):
         is_doubtful = _is_of_projects(column, name) or _is_of_another(column.heading)
         column.check = column.check or _needs_check(column, cells) or (bool(column.field) and is_doubtful)
@@ -620,7 +649,8 @@ def _needs_check(column: Column, values: Sequence[str]) -> bool:
     if column.field == "address.state" and key(column.heading) in _COUNTRIES_TOO:
         return True
     if column.field == "status":
-        return share(sampled(values), is_status) < _MOST
+        are_statuses = share(sampled(values), is_status) >= _MOST
+        return not are_statuses or share(sampled(values), _is_of_ownership) >= _HALF
     if column.field == "website":  # pages of a directory, or of a source
         return key(column.heading) != "website" and _are_of_one_site(sampled(values))
     is_address_of_person = column.field == "socials.email" and any(map(_is_address_of_a_person, values))
@@ -630,6 +660,12 @@ def _needs_check(column: Column, values: Sequence[str]) -> bool:
     return is_address_of_person or is_contact or is_anybody  # all would be published
 
 
+def _is_of_ownership(text: str) -> bool:
+    """Return whether a word says who owns an organization or where its shares are listed, and not whether it exists."""
+    return key(text) in _OWNERSHIP
+
+
+_OWNERSHIP: Final = words_in("public, private, ipo, listed, unlisted, state-owned, publicly traded, privately held")
 _COUNTRIES_TOO: Final = frozenset({"land"})
 """Headings that mean a country first: what is no known one may be a state, or a country in another spelling."""
 _VOCABULARIES: Final = frozenset({"type", "orgKind", "industry", "themes"})

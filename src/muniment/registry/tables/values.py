@@ -188,9 +188,23 @@ def _no_value_of(text: str, field: TableField | None = None) -> Lost | None:
 
 
 def _is_blank_in(text: str, field: TableField | None) -> bool:
-    """Return whether a cell has no value; two capitals are a code in a column of texts."""
+    """Return whether a cell has no value; two capitals are a code in a column of texts, or if they are a choice."""
     is_of_texts = field is None or type(field.kind) is Text
-    return is_blank(text) and not (is_of_texts and text.strip() in _ALSO_CODES)
+    is_choice = field is not None and isinstance(field.kind, Choice) and text.strip() in field.kind.values
+    return is_blank(text) and not ((is_of_texts or is_choice) and text.strip() in _ALSO_CODES)
+
+
+def values_in(texts: Sequence[str]) -> list[str]:
+    """Return the cells of a column that have a value; "NC" is one among other codes of capitals."""
+    values = [text for text in texts if not is_blank(text)]
+    codes = sum(bool(_CODE.fullmatch(text.strip())) for text in values)
+    if not values or codes < _MOST_CODES * len(values):
+        return values
+    return [text for text in texts if not is_blank(text) or text.strip() in _ALSO_CODES]
+
+
+_CODE: Final = re.compile(r"[A-Z]{2,5}")
+_MOST_CODES: Final = 0.8
 
 
 def value_of(column: Column, text: str, currency: str) -> Any:
