@@ -77,9 +77,9 @@ def _endpoint(*methods: str) -> Callable[[View], View]:
                 headers = {**_PREFLIGHT, "Access-Control-Allow-Methods": allow, "Allow": allow}
                 return HttpResponse(status=204, headers=headers)
             if request.method not in methods:
-                refused = _refused(Refusal("invalid_request", f"Use {' or '.join(methods)}."), status=405)
-                refused["Allow"] = allow
-                return refused
+                response = _refused(Refusal("invalid_request", f"Use {' or '.join(methods)}."), status=405)
+                response["Allow"] = allow
+                return response
             try:
                 return with_retry(view, request)
             except Refusal as refusal:
@@ -94,7 +94,9 @@ def _endpoint(*methods: str) -> Callable[[View], View]:
 
 
 def _json(body: JSONObject, status: int = 200, *, kept: str = "no-store", wait_s: int = 0) -> HttpResponse:
-    headers = {**_CORS, "Cache-Control": kept, **({"Retry-After": str(wait_s)} if wait_s else {})}
+    headers = {**_CORS, "Cache-Control": kept}
+    if wait_s:
+        headers["Retry-After"] = str(wait_s)
     return HttpResponse(json.dumps(body, separators=(",", ":")), "application/json", status, headers=headers)
 
 
@@ -102,10 +104,10 @@ def _refused(refusal: Refusal, status: int = 0) -> HttpResponse:
     """Return an error response (RFC 6749, section 5.2; RFC 7591, section 3.2.2)."""
     body = {"error": refusal.error, "error_description": refusal.description}
     wait_s = 600 if refusal.error == "temporarily_unavailable" else 0
-    answer = _json(body, status or _STATUSES.get(refusal.error, 400), wait_s=wait_s)
-    if answer.status_code == HTTPStatus.UNAUTHORIZED:
-        answer["WWW-Authenticate"] = 'Basic realm="OAuth clients"'  # RFC 9110, section 15.5.2, requires a challenge
-    return answer
+    response = _json(body, status or _STATUSES.get(refusal.error, 400), wait_s=wait_s)
+    if response.status_code == HTTPStatus.UNAUTHORIZED:
+        response["WWW-Authenticate"] = 'Basic realm="OAuth clients"'  # RFC 9110, section 15.5.2, requires a challenge
+    return response
 
 
 def _body(request: HttpRequest, error: Any = "invalid_request") -> bytes:
@@ -128,16 +130,18 @@ def _form(request: HttpRequest) -> dict[str, str]:
 
 def parameters_once(pairs: list[tuple[str, str]]) -> dict[str, str]:
     """Return the parameters by name; refuse a known one that is repeated (RFC 6749, section 3.1)."""
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for name, value in pairs:
-        if name in found and name in _KNOWN and not (name == "resource" and found[name] == value):
+        # RFC 8707 allows several resources; this server has one, so that naming it twice says nothing else.
+        is_same_resource = name == "resource" and parameters.get(name) == value
+        if name in parameters and name in _KNOWN and not is_same_resource:
             raise Refusal("invalid_request", f"{name} is repeated.")
         if len(value) > MAX_VALUE_CHARACTERS:
             raise Refusal("invalid_request", "A value has more than 4000 characters.")
         if text_fault(value):
             raise Refusal("invalid_request", "A value contains control characters or invalid Unicode.")
-        found[name] = value
-    return found
+        parameters[name] = value
+    return parameters
 
 
 _KNOWN: Final = frozenset(
@@ -341,9 +345,11 @@ def _answered(
         if not permitted:
             words = "The user agreed to reading only, which the app did not request."
             return _back(request, target, asked, error="access_denied", error_description=words)
-    # The page is shown again afterwards, as the app asked for it: consent is never given by another form.
-    if not permitted <= scopes.READ_SCOPES and (asked_first := confirm_first(request, request.get_full_path())):
-        return asked_first
+    if not permitted <= scopes.READ_SCOPES:
+        # The page is shown again afterwards, as the app asked for it: consent is never given by another form.
+        confirmation = confirm_first(request, request.get_full_path())
+        if confirmation is not None:
+            return confirmation
     code = grants.issue_code(
         actor_of(request),
         client,
@@ -357,9 +363,11 @@ def _answered(
 
 def _back(request: HttpRequest, target: str, asked: dict[str, str], **answer: str) -> HttpResponse:
     """Redirect to the verified URI with ``state`` and ``iss`` (RFC 9207, section 2)."""
-    state = {"state": asked["state"]} if "state" in asked else {}
-    location = redirects.answer(target, {**answer, **state, "iss": address(request)})
-    return _private(HttpResponse(status=303, headers={"Location": location}))
+    parameters = dict(answer)
+    if "state" in asked:
+        parameters["state"] = asked["state"]
+    parameters["iss"] = address(request)
+    return _private(HttpResponse(status=303, headers={"Location": redirects.answer(target, parameters)}))
 
 
 def _fault(request: HttpRequest, target: str, asked: dict[str, str], refusal: Refusal) -> HttpResponse:

@@ -19,7 +19,7 @@ from muniment.registry.company.listings import choose_companies
 from muniment.web.context import address
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.pages import manage_page, show_problem
-from muniment.web.requests.pagination import asked_page, pager
+from muniment.web.requests.pagination import asked_page, pager, whole_number
 
 PAGE_SIZE = 25
 FORM_BYTES = 10 << 20
@@ -38,18 +38,21 @@ def home(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     if request.method == "POST":
         return _take_form(request, actor)
-    found = operations.list_documents(actor, page=asked_page(request.GET), page_size=PAGE_SIZE)
+    page = operations.list_documents(actor, page=asked_page(request.GET), page_size=PAGE_SIZE)
     deleted = operations.page_of_documents(actor, page=asked_page(request.GET, GONE), page_size=PAGE_SIZE, deleted=True)
+    extensions: list[str] = []
+    for kind in inspection.TYPES.values():
+        extensions += kind.extensions
     context = {
-        "documents": found.items,
-        "deleted": [{"document": each, "until": records.restorable_until(each)} for each in deleted.items],
+        "documents": page.items,
+        "deleted": [{"document": row, "until": records.restorable_until(row)} for row in deleted.items],
         "choices": listing_choices(actor, request.GET, request.GET.get("company", "")),
-        "quota": found.quota,
-        "accept": ",".join(f".{end}" for each in inspection.TYPES.values() for end in each.extensions),
+        "quota": page.quota,
+        "accept": ",".join(f".{extension}" for extension in extensions),
         "taken": translated(inspection.TAKEN),
         "max_bytes": records.max_bytes(),
         "form_bytes": min(FORM_BYTES, records.max_bytes()),
-        "pager": pager(request, PARAMETERS, found),
+        "pager": pager(request, PARAMETERS, page),
         "deleted_pager": pager(request, PARAMETERS, deleted, name=GONE),
     }
     return manage_page(request, "manage/documents.html", context)
@@ -81,33 +84,35 @@ def listing_choices(actor: Actor, query: QueryDict, chosen: str) -> ListingChoic
     """Return the account's listings to choose from, with the *chosen* one if the account owns it."""
     words = " ".join(query.get("listing", "")[:MAX_WORDS].split())
     listings, has_more = choose_companies(actor, words, including="" if words else chosen, limit=CHOICES)
-    return ListingChoices(listings, chosen if chosen in dict(listings) else "", words, is_cut=has_more or bool(words))
+    if chosen not in dict(listings):
+        chosen = ""
+    return ListingChoices(listings, chosen, words, is_cut=has_more or bool(words))
 
 
 def _take_form(request: HttpRequest, actor: Actor) -> HttpResponse:
     """Store the files of a form from a browser without JavaScript."""
     company = request.POST.get("company", "")
-    files = [each for each in request.FILES.getlist("files") if isinstance(each, UploadedFile)]
+    files = [file for file in request.FILES.getlist("files") if isinstance(file, UploadedFile)]
     if not files:
         messages.error(request, gettext("Choose at least one file."))
-    for each in files:
+    for file in files:
         try:
-            kept = uploads.store_document(
-                actor, company, each.name or "", each.chunks(), each.size or 0, content_type=each.content_type
+            document = uploads.store_document(
+                actor, company, file.name or "", file.chunks(), file.size or 0, content_type=file.content_type
             )
         except Problem as problem:
-            if problem.status == HTTPStatus.NOT_FOUND:
+            if problem.status == HTTPStatus.NOT_FOUND:  # the listing: no other file will do better
                 raise
-            messages.error(request, f"{each.name}: {told(problem)}")
+            messages.error(request, f"{file.name}: {told(problem)}")
         else:
-            messages.success(request, _told(kept))
+            messages.success(request, _received(document))
     return HttpResponseRedirect(HOME)
 
 
-def _told(document: Document) -> str:
-    is_ready = document.state == DocumentState.READY
-    said = gettext("%(file)s uploaded.") if is_ready else gettext("Scanning %(file)s for viruses.")
-    return said % {"file": document.filename}
+def _received(document: Document) -> str:
+    if document.state == DocumentState.READY:
+        return gettext("%(file)s uploaded.") % {"file": document.filename}
+    return gettext("Scanning %(file)s for viruses.") % {"file": document.filename}
 
 
 def _as_json(problem: Problem) -> JsonResponse:
@@ -117,15 +122,15 @@ def _as_json(problem: Problem) -> JsonResponse:
 @signed_in("POST")
 def begin(request: HttpRequest) -> HttpResponse:
     """Return an upload link for one file to the script."""
-    size = request.POST.get("size", "")
+    size_bytes = whole_number(request.POST.get("size", ""), 15)
     try:
-        if not size.isdecimal() or len(size) > 15:
+        if size_bytes is None:
             raise BadRequest(gettext("The file size is not a number."), gettext("Reload the page and try again."))
         upload = uploads.begin_upload(
             actor_of(request),
             request.POST.get("company", ""),
             request.POST.get("filename", ""),
-            int(size),
+            size_bytes,
             content_type=request.POST.get("type") or None,
             base_url=address(request),
         )
@@ -149,7 +154,7 @@ def complete(request: HttpRequest, document_id: str) -> HttpResponse:
     else:
         if wants_json:
             return JsonResponse({"data": records.to_wire(document)})
-        messages.success(request, _told(document))
+        messages.success(request, _received(document))
     return HttpResponseRedirect(HOME)
 
 
@@ -157,8 +162,8 @@ def complete(request: HttpRequest, document_id: str) -> HttpResponse:
 def delete(request: HttpRequest, document_id: str) -> HttpResponse:
     """Delete a document, which the owner can restore for a while."""
     document = operations.delete_document(actor_of(request), document_id)
-    said = gettext("%(file)s deleted. You can restore it for 30 days.")
-    messages.success(request, said % {"file": document.filename})
+    words = gettext("%(file)s deleted. You can restore it for 30 days.")
+    messages.success(request, words % {"file": document.filename})
     return HttpResponseRedirect(HOME)
 
 

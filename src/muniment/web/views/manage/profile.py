@@ -33,7 +33,7 @@ class ProfileForm(forms.Form):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields |= {name: form_field(each) for name, each in settings.SCHEMA.profile_change.by_name.items()}
+        self.fields |= {name: form_field(field) for name, field in settings.SCHEMA.profile_change.by_name.items()}
 
     def to_change(self) -> ProfileChange:
         # An emptied field is cleared, but a name cannot be: the operation refuses an empty one.
@@ -95,8 +95,9 @@ def answer_position(request: HttpRequest) -> HttpResponse:
     if answer not in _ANSWERS:
         raise BadRequest(gettext("The form has no answer."), gettext("Use one of the buttons on the page."))
     with problems_shown(request, BadRequest, Conflict, NotFound):
-        given: dict[str, Any] = {answer: [request.POST.get("position", "")]}
-        positions.answer_positions(actor_of(request), **given)
+        # The operation takes the positions to confirm, to decline and to end each as a list.
+        answers: dict[str, Any] = {answer: [request.POST.get("position", "")]}
+        positions.answer_positions(actor_of(request), **answers)
         messages.success(request, _ANSWERS[answer])
     return HttpResponseRedirect("/manage/profile#positions")
 
@@ -105,18 +106,18 @@ def answer_position(request: HttpRequest) -> HttpResponse:
 def history(request: HttpRequest) -> HttpResponse:
     """Show every change of the profile with its diff and a button to revert it."""
     actor = actor_of(request)
-    found = profiles.profile_history(actor, page=asked_page(request.GET), page_size=PAGE_SIZE)
+    page = profiles.profile_history(actor, page=asked_page(request.GET), page_size=PAGE_SIZE)
     room = differences.Room()
-    entries = [
-        {
+    entries = []
+    for entry in page.items:
+        row = {
             "entry": entry,
             "lines": differences.lines_of_entry(entry, room),
             "is_mine": entry.account_id == actor.account_id,
             "can_revert": profiles.can_revert(entry),
         }
-        for entry in found.items
-    ]
-    context = {"entries": entries, "pager": pager(request, ("page",), found)}
+        entries.append(row)
+    context = {"entries": entries, "pager": pager(request, ("page",), page)}
     return manage_page(request, "manage/profile_history.html", context)
 
 

@@ -57,8 +57,9 @@ def summary(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
         "plugin": gettext("An evaluator of this registry"),
     }
     evaluator = evaluators.get(found["evaluator"], gettext("Fixed rules, no language model"))
+    framework_address = f"/frameworks/{quote(framework_id, safe='')}"
     shown = [
-        (gettext("Framework"), name, f"/frameworks/{quote(framework_id, safe='')}"),
+        (gettext("Framework"), name, framework_address),
         (gettext("Version"), found["specificationVersion"], ""),
         (gettext("Assessed"), found["day"], ""),
         (gettext("Method"), evaluator, ""),
@@ -70,16 +71,16 @@ def summary(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
         }
         shown.append((gettext("Score before"), before, ""))
     left, right = scores.badge_text(name, found["score"], found["grade"])
-    said = gettext("Score of %(company)s by %(framework)s: %(score)s of 100.")
+    words = gettext("Score of %(company)s by %(framework)s: %(score)s of 100.")
     context = {
         **_frame(request, company, home, [(gettext("Assessments"), f"{home}/assessments"), (name, "")]),
         "found": found,
         "framework": facts,
-        "framework_address": f"/frameworks/{quote(framework_id, safe='')}",
+        "framework_address": framework_address,
         "facts": [{"label": label, "value": value, "address": to} for label, value, to in shown],
         "chart": scores.sections_chart(found.get("sections") or ()),
         "embed": scores.embed(address(request), slug, framework_id, f"{left}: {right}"),
-        "summary": said % {"company": company["name"], "framework": name, "score": found["value"]},
+        "summary": words % {"company": company["name"], "framework": name, "score": found["value"]},
         "canonical": address(request) + summary_path(slug, framework_id),
     }
     return TemplateResponse(request, "company/assessment.html", context)
@@ -132,11 +133,11 @@ def _home(company: JSONObject) -> str:
 
 def _assessment(company: JSONObject, framework_id: str) -> JSONObject:
     """Return a published score; raise NotFound if there is none."""
-    found = next((each for each in scores.assessments(company) if each["frameworkId"] == framework_id), None)
-    if found is None:
-        message = gettext("%(name)s has not published a score for this framework.") % {"name": company["name"]}
-        raise NotFound(message, gettext("Its owners may have withdrawn it."))
-    return found
+    for score in scores.assessments(company):
+        if score["frameworkId"] == framework_id:
+            return score
+    message = gettext("%(name)s has not published a score for this framework.") % {"name": company["name"]}
+    raise NotFound(message, gettext("Its owners may have withdrawn it."))
 
 
 def _frame(request: HttpRequest, company: JSONObject, home: str, here: list[tuple[str, str]]) -> JSONObject:

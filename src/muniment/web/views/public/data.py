@@ -102,7 +102,7 @@ def data(request: HttpRequest) -> HttpResponse:
         "is_off": not config.current().exports_interval_s,
         "contents": contents(files),
         "tables": tables,
-        "saved": [shown(each) for each in saved_queries()],
+        "saved": [shown(query) for query in saved_queries()],
         "citation": citation(name, base, source),
         "json_ld": json_for_script(profile_of_registry(name, base, source.modified_at)),
     }
@@ -129,12 +129,14 @@ def contents(files: Iterable[ExportFile]) -> list[Offer]:
         NAMES["framework"]: gettext("Frameworks"),
         TABLES: gettext("All tables in one file"),
     }
-    found: dict[str, list[Download]] = {name: [] for name in labels}
+    downloads: dict[str, list[Download]] = {}
     for file in files:
-        name = _name_of(file)
-        if name in found:
-            found[name].append(_download(file))
-    return [Offer(labels[name], each[0].rows, each) for name, each in found.items() if each]
+        downloads.setdefault(_name_of(file), []).append(_download(file))
+    offers = []
+    for name, label in labels.items():
+        if name in downloads:
+            offers.append(Offer(label, downloads[name][0].rows, downloads[name]))
+    return offers
 
 
 def shown_tables(source: Reader, files: Iterable[ExportFile]) -> list[ShownTable]:

@@ -55,7 +55,7 @@ def query(request: HttpRequest) -> HttpResponse:
         "room": "data",
         "asked": asked,
         "most": MAX_STATEMENT,
-        "saved": [shown(each) for each in saved_queries()],
+        "saved": [shown(stored) for stored in saved_queries()],
         **_answer_of(request, asked, gettext("Answer"), (QUERY, [("sql", asked.sql), *asked.pairs])),
     }
     # It belongs to its statement, and may be another one in a moment.
