@@ -16,18 +16,20 @@ class FormRenderer(DjangoTemplates):
     """Django's renderer, with the same output."""
 
     def render(self, template_name: str, context: dict[str, Any], request: HttpRequest | None = None) -> str:
-        return _input(context["widget"]) if template_name in INPUTS else super().render(template_name, context, request)
+        if template_name in INPUTS:
+            return _input(context["widget"])
+        return super().render(template_name, context, request)
 
 
 def _input(widget: dict[str, Any]) -> SafeString:
     """Return an input element, as Django's template has it."""
-    shown = {"type": widget["type"], "name": widget["name"]}
+    attributes = {"type": widget["type"], "name": widget["name"]}
     if widget["value"] is not None:
-        shown["value"] = widget["value"]
-    attributes = ""
-    for name, value in (*shown.items(), *widget["attrs"].items()):
+        attributes["value"] = widget["value"]
+    html = ""
+    for name, value in (*attributes.items(), *widget["attrs"].items()):
         if value is True:
-            attributes += f" {name}"
+            html += f" {name}"
         elif value is not False:
-            attributes += f' {name}="{escape(str(value))}"'
-    return mark_safe(f"<input{attributes}>")  # noqa: S308 - every value is escaped, names are ours
+            html += f' {name}="{escape(str(value))}"'
+    return mark_safe(f"<input{html}>")  # noqa: S308 - every value is escaped, names are ours

@@ -112,13 +112,14 @@ class PublicPages:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.method not in READS:
             return self._get_response(request)
-        if (moved := moved_page(request)) is not None:
-            return moved
+        redirect = moved_page(request)
+        if redirect is not None:
+            return redirect
         try:
-            found = self._resolver.resolve(request.path_info)
+            match = self._resolver.resolve(request.path_info)
         except Resolver404:
             return self._get_response(request)
-        response = answered(request, found.func, **found.kwargs)
+        response = answered(request, match.func, **match.kwargs)
         if not response.has_header("Content-Length"):
             response["Content-Length"] = str(len(response.content))
         return response

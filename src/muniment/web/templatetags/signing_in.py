@@ -35,9 +35,11 @@ def reason_of(path: str) -> str:
     """Return why *path* needs an account. Names are those of published documents."""
     if not path:
         return ""
-    if found := _ENTITY.fullmatch(path):
-        kind = {"companies": "company", "people": "person"}[found[1]]
-        if not (name := _name_of(kind, unquote(found[2]))):
+    match = _ENTITY.fullmatch(path)
+    if match:
+        kind = {"companies": "company", "people": "person"}[match[1]]
+        name = _name_of(kind, unquote(match[2]))
+        if not name:
             return ""
         sentences = {
             ("company", "claim"): gettext("You need an account to claim %(name)s."),
@@ -45,7 +47,7 @@ def reason_of(path: str) -> str:
             ("company", "domain"): gettext("You need an account to verify the domain of %(name)s."),
             ("person", "claim"): gettext("You need an account to claim the profile of %(name)s."),
         }
-        return sentences.get((kind, found[3]), "") % {"name": name}
+        return sentences.get((kind, match[3]), "") % {"name": name}
     starts = {
         "/manage/companies/new": gettext(
             "To list your organization, you need an account, then its name, type, website and a short summary. Each "
@@ -63,14 +65,17 @@ def reason_of(path: str) -> str:
         "/review": gettext("You need an account to review."),
         "/operate": gettext("You need an account to operate this registry."),
     }
-    return next((words for start, words in starts.items() if path.startswith(start)), "")
+    for start, words in starts.items():
+        if path.startswith(start):
+            return words
+    return ""
 
 
 def _name_of(kind: str, key: str) -> str:
     source = reader()
     source.refresh()  # a name that was just taken back is not said any more
-    found = source.document(kind, key)
-    if found is None:
+    document = source.document(kind, key)
+    if document is None:
         return ""
-    data = _decode(found.body)["data"]
+    data = _decode(document.body)["data"]
     return str(data["company"]["name"] if kind == "company" else data["name"])

@@ -32,14 +32,14 @@ class ConstantText(Node):
         self._texts: dict[tuple[str, bool], str] = {}
 
     def render(self, context: Context) -> Any:
-        if (settings := applied()) is not self._settings:
+        settings, key = applied(), (language(), context.autoescape)
+        if settings is not self._settings:
             self._settings = settings
             self._texts = {}
-        key = language(), context.autoescape
-        found = self._texts.get(key)
-        if found is None:
-            found = self._texts[key] = self._node.render(context)
-        return found
+        text = self._texts.get(key)
+        if text is None:
+            text = self._texts[key] = self._node.render(context)
+        return text
 
 
 @register.tag(name="trans")

@@ -47,11 +47,10 @@ class _Confirm(NextRedirectMixin, FormView):  # type: ignore[misc, type-arg]  # 
 
     def get_context_data(self, **context: Any) -> JSONObject:
         """Add the account's other ways."""
-        others = [
-            {**way, "url": self.passthrough_next_url(way["url"])}
-            for way in _ways(self.request)
-            if way["url"] != self.request.path
-        ]
+        others = []
+        for way in _ways(self.request):
+            if way["url"] != self.request.path:
+                others.append({**way, "url": self.passthrough_next_url(way["url"])})
         others.sort(key=lambda way: str(way["description"]))
         return {**super().get_context_data(**context), "reauthentication_alternatives": others}
 

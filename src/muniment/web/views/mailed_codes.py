@@ -42,14 +42,14 @@ class _SendsAgain:
         return HttpResponseRedirect(self.passthrough_next_url(request.path))  # type: ignore[attr-defined]  # allauth's
 
     def _send_again(self) -> None:
-        state = self._process.state
-        if wait_s := self._wait_s():
-            said = ngettext(
+        state, wait_s = self._process.state, self._wait_s()
+        if wait_s:
+            words = ngettext(
                 "You can request another code in %(count)d second.",
                 "You can request another code in %(count)d seconds.",
                 wait_s,
             )
-            messages.error(self.request, said % {"count": wait_s})
+            messages.error(self.request, words % {"count": wait_s})
         elif state["resend_count"] >= MAX_AGAIN:
             messages.error(self.request, gettext("No more codes can be sent now. Start again in a few minutes."))
         else:
@@ -67,8 +67,10 @@ class _SendsAgain:
     def _wait_s(self) -> int:
         """Return in how many seconds another code can be sent; 0 for now."""
         state = self._process.state
-        waited_s = time.time() - state.get(SENT_AT, state["at"])
-        return max(0, math.ceil(PAUSE_S - waited_s)) if waited_s >= 0 else PAUSE_S
+        waited_s: float = time.time() - state.get(SENT_AT, state["at"])
+        if waited_s < 0:  # the clock was set back
+            return PAUSE_S
+        return max(0, math.ceil(PAUSE_S - waited_s))
 
     def get_context_data(self, **context: Any) -> JSONObject:
         """Add whether and when another code can be sent."""

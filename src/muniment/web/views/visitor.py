@@ -37,14 +37,16 @@ def menu(request: HttpRequest) -> HttpResponse:
 
 def page_link(actor: Actor, path: str) -> MenuLink | None:
     """Return where *actor* edits or reviews what a public page shows; None if that is not the actor's to do."""
-    found = _ENTITY.fullmatch(path)
-    if found is None:
+    match = _ENTITY.fullmatch(path)
+    if match is None:
         return None
-    kind, key = found[1], unquote(found[2])
+    kind, key = match[1], unquote(match[2])
     if kind == "companies" and owns(actor, key):
         return MenuLink(gettext("Edit listing"), f"/manage/companies/{quote(key, safe='')}")
-    if kind == "people" and (person := get_profile(actor)) is not None and person.slug == key:
-        return MenuLink(gettext("Edit profile"), "/manage/profile")
+    if kind == "people":
+        person = get_profile(actor)
+        if person is not None and person.slug == key:
+            return MenuLink(gettext("Edit profile"), "/manage/profile")
     if not actor.is_reviewer:
         return None
     label = {

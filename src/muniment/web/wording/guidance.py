@@ -85,16 +85,19 @@ def guidance(text: str, labels: Mapping[str, object] | None = None) -> str:
     if language() == SOURCE:
         return _QUOTED.sub(r"“\1”", text)
     for pattern, words in _PATTERNS:
-        if found := pattern.fullmatch(text):
-            values = found.groupdict()
-            if labels and (name := str(values.get("name"))) in labels:
-                values["name"] = str(labels[name])
-            return str(words) % {name: _local(value) for name, value in values.items()}
+        match = pattern.fullmatch(text)
+        if match is None:
+            continue
+        values = match.groupdict()
+        # The API names a parameter as it is written in an address, the page by its label.
+        if labels and values.get("name") in labels:
+            values["name"] = str(labels[values["name"]])
+        return str(words) % {name: _local(value) for name, value in values.items()}
     return text
 
 
 def _local(text: str) -> str:
     """Return a list of values with the word between them in the language of the page."""
     counted = re.sub(r" matches (?=\d)", f" {gettext('finds')} ", text)
-    quoted = _QUOTED.sub(lambda found: gettext("“%(words)s”") % {"words": found[1]}, counted)
+    quoted = _QUOTED.sub(lambda match: gettext("“%(words)s”") % {"words": match[1]}, counted)
     return _SEVERAL.sub(f" {gettext('or')} ", quoted)

@@ -46,13 +46,13 @@ def act(request: HttpRequest, application_id: str, action: str) -> HttpResponse:
     with problems_shown(request):
         if action == "withdraw":
             applications.withdraw_application(actor, application_id)
-            said = gettext("Application withdrawn. The program can no longer read your report.")
+            words = gettext("Application withdrawn. The program can no longer read your report.")
         else:
-            found = applications.decide_application(
+            decided = applications.decide_application(
                 actor, application_id, accept=action == "accept", note=request.POST.get("note", "")
             )
-            said = gettext("Application declined. We've emailed the applicant.")
-            if found.state == "accepted":
-                said = gettext("Application accepted. We've emailed the applicant.")
-        messages.success(request, said)
+            words = gettext("Application declined. We've emailed the applicant.")
+            if decided.state == "accepted":
+                words = gettext("Application accepted. We've emailed the applicant.")
+        messages.success(request, words)
     return HttpResponseRedirect(HOME)

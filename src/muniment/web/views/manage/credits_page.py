@@ -21,6 +21,7 @@ from muniment.web.presenters.charts import ChartSlice, sparkline
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page, show_problem
+from muniment.web.requests.pagination import whole_number
 from muniment.web.requests.security_headers import with_forms_to
 
 HOME: Final = "/manage/credits"
@@ -74,22 +75,24 @@ def entries(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _buy(request)
     actor = actor_of(request)
-    told = _told(request, actor)
-    found = get_balance(actor)
-    shown = [_row_of(entry) for entry in found.entries]
-    points = [ChartSlice(date_format(entry.at, "j F Y, H:i"), entry.balance) for entry in reversed(found.entries)]
+    # First, because a purchase that is found to be paid changes the balance.
+    notice = _notice(request, actor)
+    balance = get_balance(actor)
     chart = ""
-    if len(points) >= DRAWN:
+    if len(balance.entries) >= DRAWN:
+        points = []
+        for entry in reversed(balance.entries):
+            points.append(ChartSlice(date_format(entry.at, "j F Y, H:i"), entry.balance))
         description = gettext("The balance after each of the latest entries.")
         chart = sparkline(gettext("Balance"), description, points, unit=gettext("Credits"))
     packs = [(credits_, format_price(price_minor, settings.CURRENCY)) for credits_, price_minor in prices()]
     context = {
-        "found": found,
-        "entries": shown,
+        "found": balance,
+        "entries": [_row_of(entry) for entry in balance.entries],
         "chart": chart,
         "packs": packs,
         "pending": pending_purchases(actor),
-        "told": told,
+        "told": notice,
     }
     response = manage_page(request, "manage/credits.html", context)
     if packs:
@@ -98,8 +101,7 @@ def entries(request: HttpRequest) -> HttpResponse:
 
 
 def _buy(request: HttpRequest) -> HttpResponse:
-    given = request.POST.get("credits", "")
-    size = int(given) if given.isdecimal() and len(given) < 10 else 0
+    size = whole_number(request.POST.get("credits", "")) or 0
     try:
         url = buy_credits(actor_of(request), size, page_url=f"{address(request)}{HOME}")
     except Problem as problem:
@@ -108,17 +110,20 @@ def _buy(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(url, status=303)  # the browser must request the payment page with GET
 
 
-def _told(request: HttpRequest, actor: Actor) -> JSONObject | None:
+def _notice(request: HttpRequest, actor: Actor) -> JSONObject | None:
     """Return the notice for a buyer who returns from the payment page."""
-    if bought := request.GET.get("bought"):
-        return _said(check_purchase(actor, bought))
-    if left := request.GET.get("left"):
+    bought, left = request.GET.get("bought"), request.GET.get("left")
+    if bought:
+        return _outcome(check_purchase(actor, bought))
+    if left:
         purchase = get_purchase(actor, left)
-        return {"tone": LEFT[0], "words": LEFT[1]} if purchase.state == PurchaseState.OPEN else _said(purchase)
+        if purchase.state == PurchaseState.OPEN:
+            return {"tone": LEFT[0], "words": LEFT[1]}
+        return _outcome(purchase)
     return None
 
 
-def _said(purchase: Purchase) -> JSONObject:
+def _outcome(purchase: Purchase) -> JSONObject:
     tone, words = BOUGHT[PurchaseState(purchase.state)]
     return {"tone": tone, "words": words % {"credits": number(purchase.credits), "id": purchase.pk}}
 
@@ -130,9 +135,9 @@ def as_csv(request: HttpRequest) -> HttpResponse:
     text.write(["at", "kind", "amount", "balance", "run", "note"])
     for entry in get_balance(actor_of(request), entries=IN_FILE).entries:
         text.write(_row(entry))
-    answer = HttpResponse(text.take(), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = 'attachment; filename="credits.csv"'
-    return answer
+    response = HttpResponse(text.take(), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="credits.csv"'
+    return response
 
 
 def _row(entry: Entry) -> list[object]:

@@ -88,8 +88,9 @@ def several(request: HttpRequest) -> HttpResponse:
 def _results(request: HttpRequest, context: JSONObject, moved: list[Result]) -> HttpResponse:
     """Show what became of each of the selected listings."""
     names = {row.slug: row.name for row in context["rows"]}
-    lines = [
-        {"slug": each.subject, "name": names.get(each.subject, each.subject), "problem": each.problem} for each in moved
-    ]
+    lines = []
+    for result in moved:
+        slug = result.subject
+        lines.append({"slug": slug, "name": names.get(slug, slug), "problem": result.problem})
     context = {**context, "lines": lines, "word": DONE[context["do"]]}
     return operate_page(request, "listings", "operate/moved.html", context)

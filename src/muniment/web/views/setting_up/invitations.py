@@ -65,23 +65,24 @@ def invitations(request: HttpRequest) -> HttpResponse:
     """List invitations, and invite a person."""
     form = InvitationForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        email, role, own = (form.cleaned_data[name] for name in ("email", "role", "own"))
+        values = form.cleaned_data
         try:
-            made = accounts.invite_person(actor_of(request), email, role=role, own=own, base_url=address(request))
+            invitation = accounts.invite_person(
+                actor_of(request), values["email"], role=values["role"], own=values["own"], base_url=address(request)
+            )
         except NotFound as refusal:
             form.add_error("own", f"{refusal.message} {refusal.hint}")
         except (BadRequest, Conflict) as refusal:
             form.add_error("email", f"{refusal.message} {refusal.hint}")
         else:
-            messages.success(request, gettext("Invitation sent to %(email)s.") % {"email": made.email})
+            messages.success(request, gettext("Invitation sent to %(email)s.") % {"email": invitation.email})
             return HttpResponseRedirect(HOME)
-    found = accounts.list_invitations(actor_of(request), page=asked_page(request.GET), page_size=PAGE_SIZE)
-    lines = [(each, ROLES.get(each.role, each.role), *STATES[each.state]) for each in found.items]
+    page = accounts.list_invitations(actor_of(request), page=asked_page(request.GET), page_size=PAGE_SIZE)
     context = {
         "form": form,
-        "found": found,
-        "lines": lines,
-        "pager": pager(request, ("page",), found),
+        "found": page,
+        "lines": [(row, ROLES.get(row.role, row.role), *STATES[row.state]) for row in page.items],
+        "pager": pager(request, ("page",), page),
         "crumbs": [(gettext("Accounts"), "/operate/accounts"), (gettext("Invitations"), "")],
     }
     return operate_page(request, "accounts", "operate/invitations.html", context)
@@ -94,11 +95,11 @@ def act(request: HttpRequest, number: str, action: str) -> HttpResponse:
     """Mail the link of an invitation again, or revoke it."""
     with problems_shown(request, Conflict):
         if action == "resend":
-            made = accounts.resend_invitation(actor_of(request), int(number), base_url=address(request))
-            messages.success(request, gettext("A new link was sent to %(email)s.") % {"email": made.email})
+            sent = accounts.resend_invitation(actor_of(request), int(number), base_url=address(request))
+            messages.success(request, gettext("A new link was sent to %(email)s.") % {"email": sent.email})
         else:
-            made = accounts.revoke_invitation(actor_of(request), int(number))
-            messages.success(request, gettext("The invitation of %(email)s is revoked.") % {"email": made.email})
+            revoked = accounts.revoke_invitation(actor_of(request), int(number))
+            messages.success(request, gettext("The invitation of %(email)s is revoked.") % {"email": revoked.email})
     return HttpResponseRedirect(HOME)
 
 
@@ -129,8 +130,9 @@ def accept(request: HttpRequest, token: str) -> HttpResponse:
 
 def _with_account(request: HttpRequest, token: str, invitation: AccountInvitation) -> HttpResponse:
     if request.method == "POST":
-        if (asked := confirm_first(request)) is not None:
-            return asked
+        confirmation = confirm_first(request)
+        if confirmation is not None:
+            return confirmation
         try:
             account = accounts.accept_as(actor_of(request), token)
         except Forbidden as refusal:
