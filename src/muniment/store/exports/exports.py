@@ -119,9 +119,14 @@ class Exports:
         """Return a file of this node."""
         is_latest = LATEST.fullmatch(name) is not None
         for file in self._listed():
+            if is_latest:
+                is_asked_for = not file.is_former and latest_name(file.name) == name
+            else:
+                is_asked_for = file.name == name
+            if not is_asked_for:
+                continue
             path = self._folder / file.name
-            if (not file.is_former and latest_name(file.name) == name) if is_latest else file.name == name:
-                return FoundFile(path, file, is_latest) if is_latest or path.is_file() else None
+            return FoundFile(path, file, is_latest) if is_latest or path.is_file() else None
         return None
 
     def may_fetch(self, name: str) -> bool:
@@ -252,9 +257,12 @@ class Exports:
 
     def _remove_erased(self) -> bool:
         """Delete files that contain a person who was erased since, and return whether there were any."""
-        oldest, removed = self._oldest(), False
-        for path in self._folder.iterdir() if oldest and self._folder.is_dir() else ():
-            match = NAME.fullmatch(path.name)
+        oldest = self._oldest()
+        if not oldest or not self._folder.is_dir():
+            return False
+        removed = False
+        for path in self._folder.iterdir():
+            match = NAME.fullmatch(path.name)  # the edition is a part of the name
             if match and int(match[1]) < oldest:
                 path.unlink(missing_ok=True)
                 removed = True
@@ -283,11 +291,10 @@ class Exports:
                 if former and former[0].is_of(edition, epoch, self._base_url) and not self._missing(former):
                     return False
                 at = timestamp(datetime.now(UTC))
-                made = [
-                    self._writer.write(connection, kind, form, edition=edition, epoch=epoch, at=at)
-                    for kind in NAMES
-                    for form in ("jsonl", "csv")
-                ]
+                made = []
+                for kind in NAMES:
+                    for form in ("jsonl", "csv"):
+                        made.append(self._writer.write(connection, kind, form, edition=edition, epoch=epoch, at=at))
                 made += self._writer.write_tables(connection, edition=edition, epoch=epoch, at=at)
             if self._shared is not None:
                 self._shared.put(made, self._folder)
@@ -320,7 +327,11 @@ class Exports:
             shared.forget_before(oldest)
             self._forgotten = oldest
         current = self.files()
-        newest = next((each.files for each in shared.sets(epoch, self._base_url) if self._is_known(each.files[0])), [])
+        newest: list[ExportFile] = []
+        for shared_set in shared.sets(epoch, self._base_url):
+            if self._is_known(shared_set.files[0]):
+                newest = shared_set.files
+                break
         if not newest and current and current[0].base_url != self._base_url:
             return  # the public URL has changed, and the files with it are made next
         if not newest and current and current[0].epoch == epoch and not self._missing(current):

@@ -53,7 +53,10 @@ class Counted(NamedTuple):
     selected: bool = False
 
     def to_wire(self) -> JSONObject:
-        return {"value": self.value, "count": self.n, **({"selected": True} if self.selected else {})}
+        wire: JSONObject = {"value": self.value, "count": self.n}
+        if self.selected:
+            wire["selected"] = True
+        return wire
 
 
 class Facet(NamedTuple):
@@ -139,13 +142,17 @@ class Documents:
             return cached[0]
         rows = connection.execute("SELECT position FROM published_facet WHERE value_id = ?", (form.number,))
         numbers = array("L", (row[0] & _NUMBER for row in rows))
-        found: _Documents = numbers
+        documents: _Documents
+        # Of few documents among very many, the bits would be nearly all zeros.
         if len(numbers) >= _RARE or max(numbers, default=0) < _WIDE:
-            found = _bits(numbers)
-        size_bytes = 200 + (found.bit_length() // 8 if isinstance(found, int) else len(found) * found.itemsize)
+            documents = _bits(numbers)
+            size_bytes = documents.bit_length() // 8
+        else:
+            documents = numbers
+            size_bytes = len(numbers) * numbers.itemsize
         with self._lock, contextlib.suppress(ValueError):  # larger than the whole cache
-            self._cache[key] = found, size_bytes
-        return found
+            self._cache[key] = documents, 200 + size_bytes
+        return documents
 
 
 def _bits(numbers: Collection[int]) -> int:
@@ -176,14 +183,17 @@ class _Base:
         if len(documents) == 1 and not isinstance(documents[0], int):
             return self._among(documents[0])
         bits = _in_any(documents)
-        return (bits if self.bits is None else bits & self.bits).bit_count()
+        if self.bits is not None:
+            bits &= self.bits
+        return bits.bit_count()
 
     def _among(self, numbers: "array[int]") -> int:
         if self.bits is None:
             return len(numbers)
         if not self._flags:
             self._flags = self.bits.to_bytes(self.bits.bit_length() // 8 + 1, "little")
-        flags, size = self._flags, len(self._flags) << 3
+        flags = self._flags
+        size = len(flags) << 3
         return sum(flags[number >> 3] >> (number & 7) & 1 for number in numbers if number < size)
 
 
@@ -253,8 +263,9 @@ class Counting:
                 n = base.count([self._documents.of(self._connection, self._build, form) for form in forms])
             if n or is_selected:
                 counts.append(Counted(forms[0].value, n, is_selected))
-        counts.sort(key=lambda each: (-each.n, each.value))
-        shown = counts[:limit] + [each for each in counts[limit:] if each.selected]
+        counts.sort(key=lambda counted: (-counted.n, counted.value))
+        # A chosen value is always shown, so that it can be taken back.
+        shown = counts[:limit] + [counted for counted in counts[limit:] if counted.selected]
         more = len(counts) - len(shown)
         in_text = _wider_filters().get((self._kind, name))
         if in_text:

@@ -186,8 +186,11 @@ def _forgiving(connection: sqlite3.Connection, kind: str, q: str, plain: Plan) -
     alike = [position for position, similarity in near.items() if similarity >= ALIKE]
     matches = {*plain.first, *plain.hits}
     similarities = {**dict.fromkeys(without, ALIKE), **near}
-    close = [each for each in dict.fromkeys((*alike, *without, *near)) if each not in matches]
-    return plain._replace(close={each: similarities[each] for each in close}, corrected=corrected)
+    close: dict[int, float] = {}
+    for position in (*alike, *without, *near):
+        if position not in matches:
+            close.setdefault(position, similarities[position])
+    return plain._replace(close=close, corrected=corrected)
 
 
 def _tiers(*groups: tuple[Tier, Iterable[int]]) -> dict[int, Tier]:
@@ -205,10 +208,11 @@ def _is_common(connection: sqlite3.Connection, kind: str, term: Term) -> bool:
 
 
 def _are_rare(connection: sqlite3.Connection, kind: str, typed: list[Term]) -> bool:
-    return all(
-        _count(connection, kind, beginnings.expression(connection, kind, [term]), MAX_COUNTED + 1) <= MAX_COUNTED
-        for term in typed
-    )
+    for term in typed:
+        expression = beginnings.expression(connection, kind, [term])
+        if _count(connection, kind, expression, MAX_COUNTED + 1) > MAX_COUNTED:
+            return False
+    return True
 
 
 def _in_facts(connection: sqlite3.Connection, kind: str, typed: list[Term], *, is_large: bool) -> list[int]:
@@ -258,18 +262,24 @@ def _exact(connection: sqlite3.Connection, kind: str, key: str, marks: tuple[str
 
 
 def _fullest(connection: sqlite3.Connection, kind: str, positions: list[int]) -> list[int]:
-    fullness = {row[0]: row[1] for row in _documents(connection, kind, "length(body)", positions)}
+    fullness = dict(_documents(connection, kind, "length(body)", positions))
     return sorted(fullness, key=lambda position: (-fullness[position], -position))
 
 
 def _begun(connection: sqlite3.Connection, kind: str, key: str, limit: int) -> list[int]:
     """Return the positions of what has a name that begins with *key*, the shortest first."""
     names = beginnings.names_with(connection, kind, key, limit) if len(key) > 1 else []
-    one_range = f"{_quoted(search_text.NAME + key)}*"  # costs less than a look-up for each
-    match = one_range if len(names) < limit else " OR ".join(map(_quoted, names))
-    rows = _matching(connection, kind, match, limit) if names else []
-    shown = _names(connection, kind, rows) if len(rows) > 1 else {}
-    return sorted(rows, key=lambda position: len(shown[position])) if shown else rows
+    if not names:
+        return []
+    if len(names) < limit:
+        match = f"{_quoted(search_text.NAME + key)}*"  # one range costs less than a look-up for each
+    else:
+        match = " OR ".join(map(_quoted, names))
+    rows = _matching(connection, kind, match, limit)
+    if len(rows) < 2:
+        return rows
+    shown = _names(connection, kind, rows)
+    return sorted(rows, key=lambda position: len(shown[position]))
 
 
 def _without_one_word(connection: sqlite3.Connection, kind: str, split: list[str]) -> list[int]:
@@ -390,15 +400,20 @@ def _corrected_query(connection: sqlite3.Connection, kind: str, words: list[tupl
 
 def _like(connection: sqlite3.Connection, kind: str, word: str) -> list[Near]:
     """Return words like *word*; none if some document has it."""
-    return [] if _matching(connection, kind, _quoted(word), 1) else words_like(connection, kind, word)
+    if _matching(connection, kind, _quoted(word), 1):
+        return []
+    return words_like(connection, kind, word)
 
 
 def _corrected(words: list[tuple[str, list[Near]]]) -> Iterator[str]:
     """Yield expressions: every word or one like it, then all but one word."""
-    terms = [
-        " OR ".join(dict.fromkeys((_quoted(word), *(_quoted(each.word) for each in near)))) for word, near in words
-    ]
-    yield " AND ".join(f"({term})" for term in terms)
-    for place in range(len(terms) - 1, -1, -1) if len(terms) > 1 else ():
+    terms = []
+    for word, near_words in words:
+        alternatives = dict.fromkeys([_quoted(word), *(_quoted(near.word) for near in near_words)])
+        terms.append(f"({' OR '.join(alternatives)})")
+    yield " AND ".join(terms)
+    if len(terms) < 2:
+        return
+    for place in range(len(terms) - 1, -1, -1):
         kept = terms[:place] + terms[place + 1 :]
-        yield "(" + " AND ".join(f"({term})" for term in kept) + ")"
+        yield f"({' AND '.join(kept)})"

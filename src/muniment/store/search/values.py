@@ -83,12 +83,17 @@ def with_beginnings(
         for word in words:
             begun = [f"({_HAS} AND instr(' ' || folded, ' ' || ?))"]
             texts += [word, word]
-            if (one := _singular(word)) != word:
+            one = _singular(word)
+            if one != word:
+                # The folded forms are in the singular, so that a plural begins none of their words.
                 begun.append(f"({_HAS} AND instr(' ' || folded || ' ', ' ' || ? || ' '))")
                 texts += [one, one]
             conditions.append(f"({' OR '.join(begun)})")
         condition = " AND ".join(conditions)
-    other_names = [form for group in _groups_of(name) if _any_begins(group, words) for form in group]
+    other_names: list[str] = []
+    for group in _groups_of(name):
+        if _any_begins(group, words):
+            other_names += group
     if other_names:
         condition = f"({condition}) OR folded IN ({', '.join('?' * len(other_names))})"
     # This index has the folded forms, so that rows are read of those alone that match.
@@ -111,7 +116,12 @@ def first_name(name: str, folded: str) -> str:
 @functools.cache
 def _groups() -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the forms of each group of names, by the filter and by each of them."""
-    return {(name, form): group for name in SAME for group in _groups_of(name) for form in group}
+    groups: dict[tuple[str, str], tuple[str, ...]] = {}
+    for name in SAME:
+        for group in _groups_of(name):
+            for form in group:
+                groups[name, form] = group
+    return groups
 
 
 @functools.cache
@@ -122,8 +132,10 @@ def _groups_of(name: str) -> tuple[tuple[str, ...], ...]:
 
 def meant_by(connection: sqlite3.Connection, kind: str, chosen: Chosen) -> list[tuple[int, int]]:
     """Return the number of documents and the id of each value in use that a filter means."""
-    found = [row for value in chosen.values for row in meant(connection, kind, chosen, value)]
-    return list(dict.fromkeys(found))
+    values: dict[tuple[int, int], None] = {}
+    for value in chosen.values:
+        values |= dict.fromkeys(meant(connection, kind, chosen, value))
+    return list(values)
 
 
 def meant(connection: sqlite3.Connection, kind: str, chosen: Chosen, value: str) -> list[tuple[int, int]]:
@@ -135,7 +147,9 @@ def meant(connection: sqlite3.Connection, kind: str, chosen: Chosen, value: str)
     forms = same_names(name, value)
     if chosen.in_text and any(forms):
         within = " OR ".join([f"({_HAS} AND instr(' ' || folded || ' ', ' ' || ? || ' '))"] * len(forms))
-        texts = [text for form in forms for text in (form, form)]
+        texts: list[str] = []
+        for form in forms:
+            texts += [form, form]
         return _rows(connection, f"name = ? AND ({within})", kind, name, *texts)
     marks = ", ".join("?" * len(forms))
     return _rows(connection, f"name = ? AND folded IN ({marks})", kind, name, *forms)
@@ -143,9 +157,15 @@ def meant(connection: sqlite3.Connection, kind: str, chosen: Chosen, value: str)
 
 def bounded(connection: sqlite3.Connection, kind: str, bounds: Bounds) -> list[tuple[int, int]]:
     """Return the number of documents and the id of each number in use within the bounds of a declared field."""
-    given = [(sign, value) for sign, value in ((">=", bounds.low), ("<=", bounds.high)) if value is not None]
-    within = " AND ".join(("name = ?", *(f"CAST(value AS NUMERIC) {sign} ?" for sign, _ in given)))
-    return _rows(connection, within, kind, bounds.name + BOUND, *(value for _, value in given))
+    condition = "name = ?"
+    limits = []
+    if bounds.low is not None:
+        condition += " AND CAST(value AS NUMERIC) >= ?"
+        limits.append(bounds.low)
+    if bounds.high is not None:
+        condition += " AND CAST(value AS NUMERIC) <= ?"
+        limits.append(bounds.high)
+    return _rows(connection, condition, kind, bounds.name + BOUND, *limits)
 
 
 def _rows(connection: sqlite3.Connection, condition: str, *parameters: object) -> list[tuple[int, int]]:
@@ -163,8 +183,10 @@ def in_use(connection: sqlite3.Connection, kind: str, name: str, like: str) -> l
     folded = [singular(value) for value, _ in rows]
     close = process.extract(singular(like), folded, scorer=OSA.normalized_similarity, score_cutoff=0.6, limit=3)
     first = [rows[place] for _, _, place in close]
+    if first and len(rows) > NAMED:
+        return first
     others = [row for row in rows if row not in first]
-    return first if first and len(rows) > NAMED else [*first, *others][:NAMED]
+    return [*first, *others][:NAMED]
 
 
 def listed(values: Sequence[tuple[str, int]]) -> str:
