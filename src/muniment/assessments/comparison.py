@@ -160,20 +160,20 @@ def _course(before: JSONMapping | None, after: JSONMapping) -> Course:
 
 def to_wire(comparison: Comparison, url: str) -> JSONObject:
     """Return two reports' scores and the criteria that changed, the most urgent first; fewer if all would not fit."""
-    changed: list[JSONObject] = [
-        {
-            "section": _clipped(criterion.section),
-            "title": _clipped(criterion.title),
-            "course": criterion.course,
-            "before": _verdict(criterion.before),
-            "after": _verdict(criterion.after),
-        }
-        for criterion in comparison.changed[:MAX_COMPARED]
-    ]
-    sections: list[JSONObject] = [
-        {"title": _clipped(section.title), "before": section.before, "after": section.after}
-        for section in comparison.sections[:MAX_COMPARED]
-    ]
+    changed: list[JSONObject] = []
+    for criterion in comparison.changed[:MAX_COMPARED]:
+        changed.append(
+            {
+                "section": _clipped(criterion.section),
+                "title": _clipped(criterion.title),
+                "course": criterion.course,
+                "before": _verdict(criterion.before),
+                "after": _verdict(criterion.after),
+            }
+        )
+    sections: list[JSONObject] = []
+    for section in comparison.sections[:MAX_COMPARED]:
+        sections.append({"title": _clipped(section.title), "before": section.before, "after": section.after})
     return {
         "before": _side(comparison.before),
         "after": _side(comparison.after),

@@ -42,7 +42,9 @@ def choose_evaluator(spent: Usage, framework_id: str) -> Evaluator:
     name = chosen_evaluator(framework_id)
     if name not in BUILT_IN:
         return plugged_evaluator(name)
-    return LanguageModel(settings.MODEL, spent) if name == "model" else Rules()
+    if name == "model":
+        return LanguageModel(settings.MODEL, spent)
+    return Rules()
 
 
 class EvaluatorMissing(Exception):  # noqa: N818 - names the condition
@@ -78,9 +80,13 @@ class PluggedEvaluator:
 
 def _judgement(verdict: values.Verdict) -> Judgement:
     cited = tuple(Cited(int(quote.passage), str(quote.text)) for quote in verdict.quotes)
+    supports: tuple[Support, ...] = ()
+    if cited:  # a level without a quote supports nothing
+        supports = (Support(float(verdict.level), cited),)
+    # Converted and cut, because a plugin can return anything.
     return Judgement(
         applies=bool(verdict.applies),
-        supports=(Support(float(verdict.level), cited),) if cited else (),
+        supports=supports,
         confidence=min(max(float(verdict.confidence), 0.0), 1.0),
         rationale=str(verdict.rationale)[:RATIONALE_CHARACTERS],
     )

@@ -61,7 +61,8 @@ class Inputs:
         return [leaf for leaf in self.leaves if leaf.path == path]
 
     def below(self, path: str) -> list[Leaf]:
-        return [leaf for leaf in self.leaves if leaf.path == path or leaf.path.startswith(f"{path}.")]
+        """Return the values at *path*, and those of the members of an object there."""
+        return [leaf for leaf in self.leaves if f"{leaf.path}.".startswith(f"{path}.")]
 
     def of(self, sources: Sequence[str]) -> list[int]:
         return [number for number, chunk in enumerate(self.chunks) if chunk.source in sources]

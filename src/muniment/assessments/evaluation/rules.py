@@ -161,8 +161,10 @@ def holds(condition: JSONMapping, inputs: Inputs) -> tuple[bool, list[Cited]]:
     fitting: list[Leaf] = []
     failing: list[Leaf] = []
     for leaf in leaves:
-        fits = _fits(operation, condition["value"], inputs.currency, leaf.value)
-        (fitting if fits else failing).append(leaf)
+        if _fits(operation, condition["value"], inputs.currency, leaf.value):
+            fitting.append(leaf)
+        else:
+            failing.append(leaf)
     if operation in _COMPARISONS or operation == "!=":
         return not failing, _first_cited(failing or _decisive(operation, leaves, inputs.currency))
     return bool(fitting), _first_cited(fitting or leaves)
@@ -217,6 +219,7 @@ def _amount(value: Any, currency: str) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
+        # A whole number of JSON has any size; float() would raise for a larger one.
         return float(value) if abs(value) <= sys.float_info.max else None
     if not isinstance(value, str) or len(value) > MAX_PARSED:
         return None
@@ -255,6 +258,7 @@ class FullText:
         weights = self._weights(text)
         most_needed = 2 if len(weights) < 6 else 3
         needed_terms = min(len(weights), most_needed)
+        # Of the heaviest alone: no passage has a large share of all terms of a long requirement.
         enough = _ENOUGH * sum(sorted(weights.values(), reverse=True)[:_HEAVIEST_TERMS])
         ranked = self._ranked(weights, sources, needed_terms, enough)
         return [Cited(number, self._quote(number, weights)) for number in ranked[:MAX_CITATIONS]]
