@@ -1,11 +1,12 @@
 """The page that verifies a document of the log in the browser, without asking a server."""
 
+import base64
 import json
 
 import pytest
 
 from browser.eyes import violations
-from services.log_site import LogSite, encoded
+from services.log_site import LogSite, encoded, witness_key
 from services.origin import company, framework, person
 
 PICTURE = "/pictures/0123456789abcdef0123456789abcdef-144.webp"
@@ -97,6 +98,40 @@ def test_an_address_of_the_server_and_a_line_of_an_export_count_as_the_document(
     assert "Wrong" not in enter(page, proof=proof, document=log.documents["company", "harbor-trust"].decode() + "\n")
     row = (b'{"framework":%b}' % log.documents["framework", "river-score"]).decode()
     assert "Wrong" not in enter(page, proof=proof_of(log, "framework", "river-score"), document=row)
+
+
+def test_cosignatures_of_the_witnesses_that_are_named_are_verified(page, log):
+    document, proof = body_of(log, "person", "ada-lund"), proof_of(log, "person", "ada-lund")
+    note = log.cosigned_note(12, {1: 1_796_000_000, 2: 1_796_000_060})
+    first, second, third = [witness_key(number).text() for number in (1, 2, 3)]
+    asked = {"document": document, "proof": proof, "checkpoint": note, "key": log.vkey(1)}
+    told = enter(page, **asked, witnesses=f"{first}\n{second}\n")
+    assert "The document is in the log." in told
+    assert "The witness witness1.example has cosigned the checkpoint: " in told
+    assert "2026" in told
+    assert "The witness witness2.example has cosigned the checkpoint: " in told
+    assert "Wrong" not in told
+    told = enter(page, **asked, witnesses=f"{first} {third}")
+    assert "The document is not shown to be in the log." in told
+    assert "The witness witness3.example has not cosigned the checkpoint." in told
+    # A cosignature of another time than the one that was signed.
+    line = note.splitlines()[-1]
+    value = bytearray(base64.b64decode(line.rpartition(" ")[2]))
+    value[11] ^= 1
+    forged = note.replace(line.rpartition(" ")[2], encoded(bytes(value)))
+    told = enter(page, **{**asked, "checkpoint": forged}, witnesses=second)
+    assert "The witness witness2.example has not cosigned the checkpoint." in told
+    assert "This is not a key." in enter(page, **asked, witnesses=log.vkey(1))
+    assert "This is not a key." in enter(page, **{**asked, "key": first}, witnesses="")
+
+
+def test_a_proof_with_cosignatures_needs_no_other_checkpoint(page, log):
+    proof = json.loads(proof_of(log, "person", "ada-lund"))
+    proof["data"]["checkpoint"] = log.cosigned_note(12, {1: 1_796_000_000})
+    document = body_of(log, "person", "ada-lund")
+    told = enter(page, document=document, proof=json.dumps(proof), witnesses=witness_key(1).text(), key=log.vkey(1))
+    assert "The document is in the log." in told
+    assert "Whether others are shown the same checkpoint" not in told
 
 
 def test_what_is_wrong_is_told(page, log):

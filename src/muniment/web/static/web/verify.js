@@ -5,7 +5,7 @@
   const outcome = document.getElementById("outcome");
   const words = form.dataset;
   const fields = {};
-  for (const name of ["document", "proof", "checkpoint", "key"]) fields[name] = document.getElementById(name);
+  for (const name of ["document", "proof", "checkpoint", "key", "witnesses"]) fields[name] = document.getElementById(name);
   const utf8 = new TextEncoder();
   const LARGEST_FILE = 64 << 20;
   // A server puts its address before the paths of its own pictures and summaries; the log has them without.
@@ -106,28 +106,53 @@
     return { signed, origin, size: BigInt(size), root: hash(root), signatures };
   };
 
-  const keyOf = async (text) => {
+  const OF_LOG = 1;
+  const OF_WITNESS = 4;
+  const TIMESTAMP_BYTES = 8;
+
+  const keyOf = async (text, type) => {
     const match = text.trim().match(/^([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/);
     if (!match) throw new Fault(words.key);
     const bytes = decoded(match[3]);
     const id = (await sha256(joined(utf8.encode(`${match[1]}\n`), bytes))).slice(0, 4);
-    if (bytes.length !== 33 || bytes[0] !== 1 || hex(id) !== match[2]) throw new Fault(words.key);
+    if (bytes.length !== 33 || bytes[0] !== type || hex(id) !== match[2]) throw new Fault(words.key);
     return { name: match[1], id, bytes: bytes.slice(1) };
   };
 
-  // Returns whether the key has signed; null if this browser cannot tell.
-  const isSigned = async (note, key) => {
+  const signatureOf = (note, key) =>
+    note.signatures.find(({ name, bytes }) => name === key.name && isEqual(bytes.slice(0, 4), key.id))?.bytes.slice(4);
+
+  // Returns whether the key made the signature; null if this browser cannot tell.
+  const isValid = async (key, signature, text) => {
     let verifier;
     try {
       verifier = await crypto.subtle.importKey("raw", key.bytes, { name: "Ed25519" }, false, ["verify"]);
     } catch {
       return null;
     }
-    for (const { name, bytes } of note.signatures) {
-      if (name !== key.name || note.origin !== name || !isEqual(bytes.slice(0, 4), key.id)) continue;
-      return crypto.subtle.verify({ name: "Ed25519" }, verifier, bytes.slice(4), utf8.encode(note.signed));
+    return crypto.subtle.verify({ name: "Ed25519" }, verifier, signature, utf8.encode(text));
+  };
+
+  const isSigned = async (note, key) => {
+    const signature = note.origin === key.name && signatureOf(note, key);
+    return signature ? isValid(key, signature, note.signed) : false;
+  };
+
+  // Returns what is to be said of each witness: whether it has cosigned, and when.
+  const witnessed = async (note) => {
+    const found = [];
+    for (const line of fields.witnesses.value.split(/\s+/).filter(Boolean)) {
+      const key = await keyOf(line, OF_WITNESS);
+      const value = signatureOf(note, key);
+      const isWhole = value && value.length > TIMESTAMP_BYTES;
+      const at = isWhole ? new DataView(value.buffer).getBigUint64(0) : 0n;
+      const text = `cosignature/v1\ntime ${at}\n${note.signed}`;
+      const holds = isWhole ? await isValid(key, value.slice(TIMESTAMP_BYTES), text) : false;
+      const day = new Date(Number(at) * 1000).toLocaleString(document.documentElement.lang);
+      if (holds === null) found.push(["wait", said(words.cannot, key.name)]);
+      else found.push(holds ? ["good", said(words.cosigned, key.name, day)] : ["bad", said(words.uncosigned, key.name)]);
     }
-    return false;
+    return found;
   };
 
   const read = (text, fault) => {
@@ -164,11 +189,14 @@
     if (!fields.key.value.trim()) {
       found.push(["wait", words.keyless]);
     } else {
-      const signed = await isSigned(note, await keyOf(fields.key.value));
+      const signed = await isSigned(note, await keyOf(fields.key.value, OF_LOG));
       if (signed === null) found.push(["wait", words.unable]);
       else found.push(signed ? ["good", words.signed] : ["bad", words.unsigned]);
     }
-    if (!kept) found.push(["wait", words.own]);
+    const cosigners = await witnessed(note);
+    found.push(...cosigners);
+    // Witnesses show all readers the same history.
+    if (!kept && !cosigners.length) found.push(["wait", words.own]);
     found.push(["wait", words.newest]);
     return found;
   };
