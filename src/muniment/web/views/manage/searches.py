@@ -80,11 +80,12 @@ def rename(request: HttpRequest, number: int) -> HttpResponse:
 @once
 def delete(request: HttpRequest, number: int) -> HttpResponse:
     """Delete a search; the notice links to where it can be saved again."""
-    gone = saved_searches.delete_search(actor_of(request), number)
-    again = joined(f"{HOME}/new", [("list", gone.list)])
-    again += f"&{gone.query}" if gone.query else ""
-    said = gettext("“%(name)s” deleted.") % {"name": gone.name}
-    messages.success(request, format_html('{} <a href="{}">{}</a>', said, again, gettext("Save it again")))
+    deleted = saved_searches.delete_search(actor_of(request), number)
+    again = joined(f"{HOME}/new", [("list", deleted.list)])
+    if deleted.query:
+        again += f"&{deleted.query}"
+    words = gettext("“%(name)s” deleted.") % {"name": deleted.name}
+    messages.success(request, format_html('{} <a href="{}">{}</a>', words, again, gettext("Save it again")))
     return HttpResponseRedirect(HOME)
 
 

@@ -125,29 +125,25 @@ def _page(
     request: HttpRequest, form: NewTokenForm, *, new_token: operations.NewToken | None = None, status: int = 200
 ) -> HttpResponse:
     actor, at = actor_of(request), now()
-    connected = grants.list_connections(actor, page=asked_page(request.GET, APPS) if request.method == "GET" else 1)
+    tokens = []
+    for row in operations.list_tokens(actor):
+        is_shown = new_token is not None and row.pk == new_token.row.pk
+        state = {"is_shown": is_shown, "expires_at": row.expires_at, "live": row.is_live(at)}
+        tokens.append({**_used(row), "name": row.name, **state})
+    # A submitted form is shown again with the first page.
+    number = asked_page(request.GET, APPS) if request.method == "GET" else 1
+    connected = grants.list_connections(actor, page=number)
+    connections = []
+    for grant in connected.items:
+        name = grant.client.name or gettext("Unnamed app")
+        publisher = clients.home_of(grant.client) or gettext("Unverified app")
+        connections.append({**_used(grant), "name": name, "publisher": publisher})
     context = {
         "form": form,
         "new_token": new_token,
         "configurations": configurations(address(request), new_token.text) if new_token else [],
-        "tokens": [
-            {
-                **_used(row),
-                "name": row.name,
-                "is_shown": new_token is not None and row.pk == new_token.row.pk,
-                "expires_at": row.expires_at,
-                "live": row.is_live(at),
-            }
-            for row in operations.list_tokens(actor)
-        ],
-        "connections": [
-            {
-                **_used(grant),
-                "name": grant.client.name or gettext("Unnamed app"),
-                "publisher": clients.home_of(grant.client) or gettext("Unverified app"),
-            }
-            for grant in connected.items
-        ],
+        "tokens": tokens,
+        "connections": connections,
         "apps_pager": pager(request, (APPS,), connected, name=APPS, path=HOME),
     }
     page = render(request, "tokens/tokens.html", {"room": "manage", **context}, status=status)

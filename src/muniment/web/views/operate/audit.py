@@ -31,14 +31,16 @@ class AuditQuery(NamedTuple):
 @operator("GET", "HEAD")
 def audit(request: HttpRequest) -> HttpResponse:
     """Show the entries that a filter finds."""
-    given = _given(request.GET)
-    found = list_audit(actor_of(request), _filter(given), page=asked_page(request.GET))
+    query = _query(request.GET)
+    page = list_audit(actor_of(request), _filter(query), page=asked_page(request.GET))
+    events = [(event.value, str(MEANINGS[event].words)) for event in EVENTS]
+    events.sort(key=lambda event: event[1])
     context = {
-        "lines": shown_events(found.items),
-        "given": given,
-        "query": urlencode({name: value for name, value in given._asdict().items() if value}),
-        "events": sorted(((each.value, str(MEANINGS[each].words)) for each in EVENTS), key=lambda pair: pair[1]),
-        "pager": pager(request, (*PARAMETERS, "page"), found),
+        "lines": shown_events(page.items),
+        "given": query,
+        "query": urlencode({name: value for name, value in query._asdict().items() if value}),
+        "events": events,
+        "pager": pager(request, (*PARAMETERS, "page"), page),
     }
     return operate_page(request, "audit", "operate/audit.html", context)
 
@@ -46,21 +48,21 @@ def audit(request: HttpRequest) -> HttpResponse:
 @operator("GET", "HEAD")
 def download(request: HttpRequest, form: str) -> HttpResponse:
     """Return the entries that a filter finds as a file."""
-    rows = stream_events(audit_events(actor_of(request), _filter(_given(request.GET))))
+    rows = stream_events(audit_events(actor_of(request), _filter(_query(request.GET))))
     return as_file(rows, event_wire, "audit-log", form)
 
 
-def _given(query: QueryDict) -> AuditQuery:
-    event = chosen(query, "event", EVENTS)
-    by, since, until = (query.get(name, "").strip()[:254] for name in ("by", "since", "until"))
+def _query(parameters: QueryDict) -> AuditQuery:
+    event = chosen(parameters, "event", EVENTS)
+    by, since, until = (parameters.get(name, "").strip()[:254] for name in ("by", "since", "until"))
     return AuditQuery(by, event, since, until)
 
 
-def _filter(given: AuditQuery) -> AuditFilter:
-    until = _day(given.until)
-    return AuditFilter(
-        since=_day(given.since), until=until and until + timedelta(days=1), by=given.by, event=given.event
-    )
+def _filter(query: AuditQuery) -> AuditFilter:
+    until = _day(query.until)
+    if until is not None:
+        until += timedelta(days=1)  # the whole of the last day
+    return AuditFilter(since=_day(query.since), until=until, by=query.by, event=query.event)
 
 
 def _day(text: str) -> datetime | None:

@@ -81,10 +81,11 @@ def moved_page(request: HttpRequest) -> HttpResponse | None:
         source = reader()
         source.refresh()
         kind, key = _KINDS[match["room"].lower()], match["key"]
-        given = next((each for each in (key, key.lower()) if source.document(kind, each) is not None), None)
-        if given is None:
-            return None
-        there += f"/{quote(given, safe='')}{quote(match['rest'], safe='/')}"
+        if source.document(kind, key) is None:  # as it was typed first, because a key may have capitals
+            key = key.lower()
+            if source.document(kind, key) is None:
+                return None
+        there += f"/{quote(key, safe='')}{quote(match['rest'], safe='/')}"
     if there == quote(path):
         return None
     query = request.META.get("QUERY_STRING", "")

@@ -52,11 +52,9 @@ def sitemap_part(request: HttpRequest, room: str, number: str) -> HttpResponse:
     first = (int(number) - 1) * ADDRESSES_A_MAP
     if kind is None or first >= reader().count(kind):
         raise Http404("unknown part of the site map")
-    base = address(request)
-    entries = "".join(
-        f"<url><loc>{base}/{room}/{quote(key)}</loc><lastmod>{at[:_SECONDS]}Z</lastmod></url>\n"
-        for key, at in _dated_keys(kind, first)
-    )
+    base, entries = address(request), ""
+    for key, at in _dated_keys(kind, first):
+        entries += f"<url><loc>{base}/{room}/{quote(key)}</loc><lastmod>{at[:_SECONDS]}Z</lastmod></url>\n"
     body = f'{_XML}<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{entries}</urlset>\n'
     return HttpResponse(body, content_type="application/xml; charset=utf-8")
 
