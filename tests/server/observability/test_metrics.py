@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from services.ports import wait_until
+from muniment.kernel.signed_notes import WitnessKey
+from services.ports import free_port, wait_until
 from services.prepared import demo_registry
 from services.product import Product, run
 from services.uploads import Owner
@@ -24,11 +25,14 @@ ON_NODES_ALONE = {
     "muniment_commits_unconfirmed_total",
 }
 """Shown where a node follows PostgreSQL."""
+WITNESS = WitnessKey("witness.example", bytes(range(32)))
+"""Of which there are metrics; it does not answer."""
 
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory):
-    with Product(demo_registry(tmp_path_factory.mktemp("measured") / "data")) as running:
+    data = demo_registry(tmp_path_factory.mktemp("measured") / "data")
+    with Product(data, witnesses=f"{WITNESS.text()} http://127.0.0.1:{free_port()}") as running:
         running.wait_ready()
         yield running
 
