@@ -459,3 +459,69 @@ def test_head_tells_the_form_of_a_stream_and_ends(feed):
     answer = feed.ask(STREAM, "HEAD")
     assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
     assert answer.body == b""
+
+
+SLUG = "x" * 100
+NAMED_BYTES = changes.BYTES_PER_NAME + len(SLUG)
+QUERY = f"ids={SLUG}"
+
+
+@pytest.mark.parametrize("listens", [f"{FEED}/stream?{QUERY}", f"{FEED}?after=5&waitSeconds=50&{QUERY}"])
+@pytest.mark.parametrize(("room", "status"), [(2 * NAMED_BYTES, 0), (2 * NAMED_BYTES - 1, 429)])
+def test_what_the_listeners_of_an_address_hold_is_bounded(feed, monkeypatch, listens, room, status):
+    monkeypatch.setattr(changes, "MAX_HELD_BYTES_PER_ADDRESS", room)
+
+    async def follow():
+        first = Visitor(feed.api, f"{FEED}/stream?{QUERY}")
+        await first.until_told("id: 5")
+        second = Visitor(feed.api, listens)
+        await asyncio.sleep(0.05)
+        refused = second.status if second.status != 200 else 0
+        text = second.text
+        other = Visitor(feed.api, f"{FEED}/stream?{QUERY}", client="198.51.100.2")
+        plain = Visitor(feed.api, f"{FEED}/stream")
+        for each in (other, plain):
+            await each.until_told("id: 5")
+        for each in (first, second, other, plain):
+            each.leave()
+            await asyncio.wait_for(each.task, 10)
+        return refused, text
+
+    refused, text = asyncio.run(follow())
+    assert refused == status
+    assert ("Name fewer documents" in text) is bool(status)
+    assert not feed.api.live._held_bytes
+
+
+@pytest.mark.parametrize(("room", "status"), [(2 * NAMED_BYTES, 200), (2 * NAMED_BYTES - 1, 503)])
+def test_what_all_listeners_hold_is_bounded_and_others_are_not_refused(feed, monkeypatch, room, status):
+    monkeypatch.setattr(changes, "MAX_HELD_BYTES", room)
+
+    async def follow():
+        first = Visitor(feed.api, f"{FEED}/stream?{QUERY}")
+        await first.until_told("id: 5")
+        second = Visitor(feed.api, f"{FEED}/stream?{QUERY}", client="198.51.100.2")
+        await asyncio.sleep(0.05)
+        third = Visitor(feed.api, f"{FEED}/stream", client="198.51.100.3")
+        await third.until_told("id: 5")
+        for each in (first, second, third):
+            each.leave()
+            await asyncio.wait_for(each.task, 10)
+        return second.status
+
+    assert asyncio.run(follow()) == status
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_large_head_counts_for_as_long_as_its_client_listens(feed, monkeypatch, more):
+    monkeypatch.setattr(changes, "MAX_HELD_BYTES_PER_ADDRESS", 0)
+
+    async def follow():
+        free = changes.FREE_HEAD_BYTES - len("x-large")
+        visitor = Visitor(feed.api, f"{FEED}/stream", x_large="y" * (free + more))
+        await asyncio.sleep(0.05)
+        visitor.leave()
+        await asyncio.wait_for(visitor.task, 10)
+        return visitor.status
+
+    assert asyncio.run(follow()) == (429 if more else 200)

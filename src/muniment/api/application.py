@@ -390,7 +390,7 @@ class Api:
             left_s = deadline - loop.time()
             if left_s <= 0 or not is_at_the_end(found[1].body):
                 return found
-            if not await self.live.until(move, scope, receive, left_s):
+            if not await self.live.until(move, wanted_changes(values), scope, receive, left_s):
                 return found
             # A client that wants few of many changes reads the feed again at most once a second.
             await asyncio.sleep(pause_s)

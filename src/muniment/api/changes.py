@@ -12,7 +12,7 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -43,6 +43,17 @@ WOKEN_AT_ONCE: Final = 100
 MAX_LISTENERS: Final = 6_000
 """Listeners of a process: three quarters of its connections."""
 MAX_LISTENERS_PER_ADDRESS: Final = 64
+MAX_HELD_BYTES_PER_ADDRESS: Final = 512 << 10
+"""
+What the listeners and the waiting requests of an address hold together, beyond what each may have: the names of the
+documents that they follow, and large heads. Twenty streams with a hundred documents each hold as much.
+"""
+MAX_HELD_BYTES: Final = 32 << 20
+"""The same of all addresses: the memory of a process that anyone can fill for as long as they stay connected."""
+BYTES_PER_NAME: Final = 200
+"""What Python takes for the objects of a name, beside its characters."""
+FREE_HEAD_BYTES: Final = 4 << 10
+"""The head of an ordinary request, of which each listener may hold one."""
 CATCH_UP_PAUSE_S: Final = 0.05
 """After each piece of an old part of the feed: who catches up takes a tenth of a thread, however fast they read."""
 MAX_PIECES: Final = 16
@@ -106,6 +117,8 @@ class LiveChanges:
         self._listeners: dict[str, set[_Listener]] = {}
         self._followers: Counter[str] = Counter()
         """Open subscriptions of each address."""
+        self._held_bytes: Counter[str] = Counter()
+        """What the listeners and the waiting requests of each address hold."""
         self._beating: asyncio.Task[None] | None = None
         self._pieces: dict[tuple[Wanted, Place], tuple[bytes, Place]] = {}
         """What follows each place, until the next edition."""
@@ -133,8 +146,17 @@ class LiveChanges:
         for listener in self._all():
             listener.end()
 
-    async def until(self, move: asyncio.Event, scope: Scope, receive: Receive, seconds: float) -> bool:
-        """Wait for a *move*; return False if the time is over, the client has gone or the process ends."""
+    async def until(self, move: asyncio.Event, wanted: Wanted, scope: Scope, receive: Receive, seconds: float) -> bool:
+        """
+        Wait for a *move*; return False if the time is over, the client has gone or the process ends.
+
+        Raises:
+            TooMany: what waits for this address holds too much memory.
+            Unavailable: what waits for all does.
+        """
+        client = _client(scope)
+        held_bytes = self._check_held(client, scope, wanted.changes.keys)
+        self._hold(client, held_bytes)
         scope.setdefault("state", {})[LISTENS] = True
         moving, leaving = asyncio.ensure_future(move.wait()), asyncio.ensure_future(gone(receive))
         try:
@@ -142,6 +164,7 @@ class LiveChanges:
             return moving.done() and not leaving.done() and not self._is_ending
         finally:
             scope["state"][LISTENS] = False
+            self._hold(client, -held_bytes)
             moving.cancel()
             leaving.cancel()
             await asyncio.gather(moving, leaving, return_exceptions=True)
@@ -164,11 +187,13 @@ class LiveChanges:
         else:
             loop = asyncio.get_running_loop()  # a replica may have to ask its source first
             await loop.run_in_executor(reader.pool, read_changes, reader, begin, 1, wanted.changes)
-        client = self._admit(scope)
+        client, held_bytes = self._admit(scope, wanted.changes.keys)
         if scope["method"] == "HEAD":
             await send_response(send, Response(200, _HEAD, b""), head_only=True)
             return
         listener = _Listener(self, client, wanted, begin, send)
+        listener.held_bytes = held_bytes
+        self._hold(client, held_bytes)
         scope["state"][LISTENS] = True
         self._listeners.setdefault(client, set()).add(listener)
         if self._beating is None:
@@ -183,14 +208,15 @@ class LiveChanges:
     def leave(self, listener: "_Listener") -> None:
         """Send nothing more to a listener, and stop counting it."""
         listener.close()
+        self._hold(listener.client, -listener.held_bytes)
         held = self._listeners[listener.client]
         held.discard(listener)
         if not held:
             del self._listeners[listener.client]
 
-    def _admit(self, scope: Scope) -> str:
-        """Return the address of a client that may have one more stream."""
-        client = str(scope.get("state", {}).get("client", ""))
+    def _admit(self, scope: Scope, names: Collection[str]) -> tuple[str, int]:
+        """Return the address of a client that may have one more stream, and the bytes that the stream holds."""
+        client = _client(scope)
         if len(self._listeners.get(client, ())) + self._followers[client] >= MAX_LISTENERS_PER_ADDRESS:
             raise TooMany(
                 f"This address has {MAX_LISTENERS_PER_ADDRESS} streams open.",
@@ -199,20 +225,52 @@ class LiveChanges:
             )
         if self._is_ending or len(self) >= MAX_LISTENERS:
             raise Unavailable("There is no room for another stream.", "Try again later, or ask GET /api/v1/changes.")
-        return client
+        return client, self._check_held(client, scope, names)
 
-    async def follow(self, scope: Scope, receive: Receive) -> AsyncGenerator[Sequence[ChangeRow], None]:
+    def _check_held(self, client: str, scope: Scope, names: Collection[str]) -> int:
+        """Return the bytes that a listener holds; raise TooMany or Unavailable if that is too much."""
+        head_bytes = len(scope.get("query_string", b"")) + sum(
+            len(name) + len(value) for name, value in scope["headers"]
+        )
+        held_bytes = max(0, head_bytes - FREE_HEAD_BYTES) + sum(BYTES_PER_NAME + len(name) for name in names)
+        if held_bytes and self._held_bytes[client] + held_bytes > MAX_HELD_BYTES_PER_ADDRESS:
+            raise TooMany(
+                f"The streams and waiting requests of this address hold {MAX_HELD_BYTES_PER_ADDRESS >> 10} KB of names "
+                "and headers, the most they may.",
+                "Name fewer documents, share one stream among your clients, or listen to all changes.",
+                retry_after_s=10,
+            )
+        if held_bytes and self._held_bytes.total() + held_bytes > MAX_HELD_BYTES:
+            raise Unavailable(
+                "There is no room for another stream that names documents.",
+                "Try again later, or listen to all changes.",
+            )
+        return held_bytes
+
+    def _hold(self, client: str, count: int) -> None:
+        """Count bytes for an address, or stop counting them."""
+        self._held_bytes[client] += count
+        if not self._held_bytes[client]:
+            del self._held_bytes[client]
+
+    async def follow(
+        self, names: Collection[str], scope: Scope, receive: Receive
+    ) -> AsyncGenerator[Sequence[ChangeRow], None]:
         """
         Yield the changes that are published from now on; end when the client leaves or the process does.
 
         Yields no changes at once, when the stream is admitted, and every `HEARTBEAT_S`. If the feed no longer has the
         changes that follow, or has another past, the stream ends.
 
+        Args:
+            names: what the client holds in memory as long as it listens: the documents that it named.
+
         Raises:
-            TooMany: the address has too many streams.
-            Unavailable: the process has too many.
+            TooMany: the address has too many streams, or they hold too much.
+            Unavailable: the process has too many, or they do.
         """
-        client = self._admit(scope)
+        client, held_bytes = self._admit(scope, names)
+        self._hold(client, held_bytes)
         edition = self._reader.edition
         place = Place(edition, self._reader.chain_after(edition))
         self._followers[client] += 1
@@ -236,6 +294,7 @@ class LiveChanges:
             return
         finally:
             leaving.cancel()
+            self._hold(client, -held_bytes)
             self._followers[client] -= 1
             if not self._followers[client]:
                 del self._followers[client]
@@ -310,6 +369,10 @@ class LiveChanges:
         return b"".join(_event(entry) for entry in entries), last
 
 
+def _client(scope: Scope) -> str:
+    return str(scope.get("state", {}).get("client", ""))
+
+
 _running: Final[set[asyncio.Task[None]]] = set()
 """Tasks that no caller waits for: the event loop alone would not keep them."""
 
@@ -329,11 +392,12 @@ class _Listener:
         client: the address whose stream it is.
     """
 
-    __slots__ = ("_is_due", "_is_over", "_live", "_place", "_send", "_sending", "_wanted", "client")
+    __slots__ = ("_is_due", "_is_over", "_live", "_place", "_send", "_sending", "_wanted", "client", "held_bytes")
 
     def __init__(self, live: LiveChanges, client: str, wanted: Wanted, place: Place, send: Send) -> None:
         self._live, self.client, self._wanted, self._send = live, client, wanted, send
         self._place = place
+        self.held_bytes = 0
         self._is_due = self._is_over = False
         self._sending: asyncio.Task[None] | None = None
 

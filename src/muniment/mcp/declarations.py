@@ -1,6 +1,6 @@
 """Declarations of a tool server: tools, resource templates, prompts, and its description."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -71,8 +71,12 @@ INPUT: Final = "confirm"
 """The name of the question in `inputRequests`."""
 Report = Callable[[int, int, str], Awaitable[None]]
 """Tells the client how much is done, of how much, and what."""
-Follow = Callable[[Scope, Receive], AsyncGenerator[Sequence[ChangeRow], None]]
-"""Yields the changes that are published while the client of a request listens; none now and then."""
+Follow = Callable[[Collection[str], Scope, Receive], AsyncGenerator[Sequence[ChangeRow], None]]
+"""
+Yields the changes that are published while the client of a request listens; none now and then.
+
+It is given the names that the client keeps in memory meanwhile.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from make.published import company, framework, person
 from make.rest import Rest
 from muniment.api import changes
 from muniment.kernel.asgi import LISTENS
+from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.transport import MAX_SUBSCRIBED, ToolServer
 from muniment.mcp.tools.public import public_declarations
@@ -237,6 +238,33 @@ def test_streams_of_the_feed_and_subscriptions_share_the_limits_of_an_address_an
         return third.status, fourth.status
 
     assert asyncio.run(listen()) == (429, 503)
+
+
+@pytest.mark.parametrize(("room", "status"), [(0, 200), (-1, 429)])
+def test_the_documents_that_the_subscriptions_of_an_address_name_are_bounded(server, rest, monkeypatch, room, status):
+    uris = [f"registry://companies/{'x' * 150}{number:02}" for number in range(MAX_SUBSCRIBED)]
+    held_bytes = sum(changes.BYTES_PER_NAME + len(uri) for uri in uris)
+    monkeypatch.setattr(changes, "MAX_HELD_BYTES_PER_ADDRESS", held_bytes + room)
+
+    async def listen():
+        listener = Listener(server, *uris)
+        await asyncio.sleep(0.05)
+        await listener.leave()
+        return listener.status
+
+    assert asyncio.run(listen()) == status
+    assert not rest.api.live._held_bytes
+
+
+@pytest.mark.parametrize(("length", "is_honored"), [(MAX_SLUG_CHARACTERS, True), (MAX_SLUG_CHARACTERS + 1, False)])
+def test_what_can_be_the_slug_of_no_document_is_not_kept(server, length, is_honored):
+    async def listen():
+        listener = Listener(server, f"registry://companies/{'x' * length}")
+        (acknowledged,) = await listener.until(1)
+        await listener.leave()
+        return acknowledged["params"]["notifications"]
+
+    assert bool(asyncio.run(listen())) is is_honored
 
 
 def test_a_stream_ends_when_the_feed_has_another_past(server, rest, monkeypatch):

@@ -36,6 +36,7 @@ from msgspec import Struct, field
 from muniment.kernel import tracing
 from muniment.kernel.asgi import Receive, Scope, Send, gone
 from muniment.kernel.fairness import Limiter
+from muniment.kernel.ids import slug_fault
 from muniment.kernel.json import JSONError, JSONObject, read_json
 from muniment.kernel.problems import Forbidden, MethodNotAllowed, Problem, TooMany
 from muniment.mcp import web_pages
@@ -777,7 +778,8 @@ class ToolServer:
                         "A subscription is an event stream, which the Accept header excludes.",
                         "Send Accept: application/json, text/event-stream.",
                     )
-                async with aclosing(asked.follow(scope, receive)) as editions:
+                del body  # the names of the documents are all that is needed as long as the client listens
+                async with aclosing(asked.follow(asked.uris.values(), scope, receive)) as editions:
                     await self._listen(asked, editions, EventStream(send, None))
                 return None
             return asked if isinstance(asked, Reply) else answer_lookup(asked, self.offer, admitted.caller)
@@ -865,8 +867,9 @@ class ToolServer:
         found = {}
         for uri in wanted:
             for resource in self.offer.resources:
-                if resource.variable and uri.startswith(resource.prefix):
-                    found[resource.name, unquote(uri.removeprefix(resource.prefix))] = uri
+                key = unquote(uri.removeprefix(resource.prefix))
+                if resource.variable and uri.startswith(resource.prefix) and slug_fault(key) is None:
+                    found[resource.name, key] = uri
         return found
 
     async def _listen(self, asked: Listen, editions: AsyncIterator[Sequence[ChangeRow]], stream: "EventStream") -> None:
