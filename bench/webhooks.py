@@ -40,10 +40,10 @@ from listeners import memory_kb  # noqa: E402 - beside this file
 from visibility import EMAIL, change  # noqa: E402 - beside this file
 
 from services import webhook_server  # noqa: E402 - the tests' own
-from services.ports import wait_until  # noqa: E402
-from services.postgres import Postgres  # noqa: E402
-from services.product import Product, environment, run  # noqa: E402
-from services.site import certificate_for  # noqa: E402
+from services.ports import wait_until  # noqa: E402 - the tests' own
+from services.postgres import Postgres  # noqa: E402 - the tests' own
+from services.product import Product, environment, run  # noqa: E402 - the tests' own
+from services.site import certificate_for  # noqa: E402 - the tests' own
 
 MOST_MS = 250.0
 GONE_AFTER = 500
@@ -56,6 +56,7 @@ OWN = "quillmere"
 NAMES = ("good", "fine", "fails", "hangs", "gone", "redirects", "floods", "slow", "closes", "back")
 STEADY = tuple(name for name in NAMES if name not in {"gone", "back"})
 STEADY_PART = len(STEADY) / len(NAMES)
+ALWAYS_WAITING = 50
 SHOWN_EVERY_S = 20.0
 
 
@@ -277,7 +278,8 @@ class Storm:
                 if time.monotonic() > shown_at + SHOWN_EVERY_S:
                     shown_at = time.monotonic()
                     print(f"{shown_at - began:6.0f} s  {taken.total():8} taken  {dict(taken)}", flush=True)
-                if not self.is_repaired and self._has_sent_all(STEADY):
+                # The owner's updates continue, so some events always wait until then.
+                if not self.is_repaired and self._has_sent_all(STEADY, all_but=ALWAYS_WAITING):
                     self._repair()
                 # Between the kills, a part of what there is to take.
                 part = self.given.events * len(NAMES) / (self.given.kills + 1)
@@ -294,16 +296,16 @@ class Storm:
         self.receivers.send("counts")
         return Counter(self.receivers.recv())
 
-    def _has_sent_all(self, names: Collection[str]) -> bool:
+    def _has_sent_all(self, names: Collection[str], *, all_but: int = 0) -> bool:
         from muniment.webhooks import events
         from muniment.webhooks.models import Delivery, Endpoint
 
-        if not self.published.is_set() or events.are_new():
+        if not self.published.is_set() or (events.are_new() and not all_but):
             return False
         ids = [self.endpoints[name].pk for name in names]
         if Endpoint.objects.filter(pk__in=ids, behind__gte=0).exists():
             return False
-        return not Delivery.objects.filter(endpoint__in=ids, state="waiting").exists()
+        return Delivery.objects.filter(endpoint__in=ids, state="waiting").count() <= all_but
 
     def _measure(self) -> None:
         from muniment.webhooks.models import Delivery
@@ -317,7 +319,7 @@ class Storm:
 
         print("The receiver that answered 410 works again, and so does the one that failed all the time.", flush=True)
         self.receivers.send("repair")
-        self.is_repaired = True
+        self.is_repaired = self.others.is_over = True
         Endpoint.objects.update(paused_until=None)
         endpoints.resume_endpoint(self.operator, self.endpoints["gone"].pk, of_registry=True)
 
