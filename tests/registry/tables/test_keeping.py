@@ -151,6 +151,11 @@ def test_declared_fields_are_added_changed_and_restored_by_later_imports(setting
     # The companies are stored before the field of a column of theirs is declared.
     file.write_text(TABLE)
     import_table(prepare(file))
+    added = bring(TABLE)
+    assert (added.counts["companies"].changed, added.counts["companies"].unchanged) == (3, 0)
+    assert document("company", "alder-museum")["company"]["exhibits"] == 1200
+    undo_import(COMMAND, added.import_run)
+    assert "exhibits" not in document("company", "alder-museum")["company"]
     counts = bring(TABLE).counts["companies"]
     assert (counts.changed, counts.unchanged) == (3, 0)
     changed = bring(TABLE.replace("oak|elm", "oak|yew").replace("40,2003", "41,2003"))
@@ -189,5 +194,8 @@ def test_declared_fields_of_people_are_changed_by_later_imports(settings, tmp_pa
         prepared = prepare(file, mapping)
         declare_kept(COMMAND, prepared.mapping, file.name)
         bring_up_to_date()
-        assert import_table(prepared).summary.counts["people"].changed == changed
+        summary = import_table(prepared).summary
+        assert summary.counts["people"].changed == changed
     assert document("person", "ida-alder")["seat"] == "East Bay"
+    undo_import(COMMAND, summary.import_run)
+    assert document("person", "ida-alder")["seat"] == "North Bay"

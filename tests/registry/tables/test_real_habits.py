@@ -262,6 +262,12 @@ def test_a_few_long_texts_do_not_keep_what_differs_from_being_a_list():
     assert mapping.table[0].column[1].kind == "text"
 
 
+def test_what_becomes_a_list_is_parted_as_the_next_import_parts_it():
+    rows = [("Alder House", "oak; elm"), ("Alder House", "fir"), ("Birch House", "oak; yew"), ("Birch House", "oak")]
+    _, mapping = proposed(("Recipient", "Timber"), *rows, *rows)
+    assert (mapping.table[0].column[1].kind, mapping.table[0].column[1].separator) == ("list", ";")
+
+
 def test_money_that_was_raised_is_proposed_as_a_field_of_its_own_and_private_columns_are_not():
     rows = [("Alder", "1,200.00", "1.2.1970"), ("Birch", "90.00", "3.4.1980")]
     _, mapping = proposed(("Company", "Total raised (USD)", "Date of birth"), *rows)

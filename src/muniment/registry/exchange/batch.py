@@ -190,10 +190,13 @@ def _known(members: JSONObject) -> JSONObject:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def with_stored_extra(run: BatchRun, existing: Any, columns: JSONObject) -> None:
-    """Add the stored additional members that a row of a partial import lacks."""
+def with_stored_extra(run: BatchRun, existing: Any, columns: JSONObject, given: Collection[str]) -> None:
+    """Add the stored additional members that a row of a partial import lacks; *given* are the members of its line."""
     if run.partial and "extra" in columns:
-        columns["extra"] = _known({**(existing.extra or {}), **columns["extra"]})
+        stored = existing.extra or {}
+        if run.restores:  # what an undo gives without a value was absent before
+            stored = {name: value for name, value in stored.items() if name not in given}
+        columns["extra"] = _known({**stored, **columns["extra"]})
 
 
 def existing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool = False) -> JSONObject:

@@ -411,7 +411,7 @@ class _CompanyBatch:
             settle_rounds(self.run, row, edits, parts.get("funding_rounds", []))
             settle_columns(self.run, edits, company, columns, record)
             self.run.report_kept(line, edits, self.paths, self.counts)
-        with_stored_extra(self.run, company, columns)
+        with_stored_extra(self.run, company, columns, row.given)
         # After the edits, because a name that a person changed stays, and is no former one.
         if self.run.restores:
             if "name" in columns:

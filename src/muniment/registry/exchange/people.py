@@ -94,7 +94,7 @@ class _Batch:
         run = self.run
         columns = given_columns(run, person, _given(row), columns_of(run.schema.person, row.given))
         person_edits = self.edits.get(person.pk)
-        self.counts.kept += _settle(run, line, person, columns, person_edits)
+        self.counts.kept += _settle(run, (line, row), person, columns, person_edits)
         if is_person_refused(run, line, person, columns):
             self.edits.pop(person.pk, None)  # nothing of the row is remembered
             return
@@ -136,13 +136,16 @@ def _given(row: PersonRow) -> JSONObject:
     return columns
 
 
-def _settle(run: BatchRun, line: int, person: Person, columns: JSONObject, edits: Edits | None) -> int:
+def _settle(
+    run: BatchRun, numbered: tuple[int, PersonRow], person: Person, columns: JSONObject, edits: Edits | None
+) -> int:
     """Keep what people changed, and in a partial import the members that the row lacks; return how many are kept."""
+    line, row = numbered
     counts = BatchCounts()
     if edits:
         settle_columns(run, edits, person, columns, run.schema.person)
         run.report_kept(line, edits, {}, counts)
-    with_stored_extra(run, person, columns)
+    with_stored_extra(run, person, columns, row.given)
     return counts.kept
 
 

@@ -188,7 +188,7 @@ def _keep_differences_of_persons(table: TableMapping, body: Sequence[Sequence[st
     parts = [n for n, column in enumerate(table.column) if column.field in {"name", "name.first", "name.last"}]
     groups = _differing_rows(body, parts, range(len(table.column)))
     if sum(map(len, groups)) >= _SOME * len(body):
-        _keep_differences_as_lists(table, groups)
+        _keep_differences_as_lists(table, body, groups)
 
 
 def _propose_to_combine(table: TableMapping, body: Sequence[Sequence[str]]) -> None:
@@ -203,7 +203,7 @@ def _propose_to_combine(table: TableMapping, body: Sequence[Sequence[str]]) -> N
         return
     table.combine = ASK
     _take_key_of_several_rows(table, body)
-    _keep_differences_as_lists(table, groups)
+    _keep_differences_as_lists(table, body, groups)
 
 
 _OF_KEYS: Final = re.compile(
@@ -278,7 +278,9 @@ def _differing_rows(
     return [rows for rows in rows_of_name.values() if _differ(rows, compared)]
 
 
-def _keep_differences_as_lists(table: TableMapping, groups: list[list[Sequence[str]]]) -> None:
+def _keep_differences_as_lists(
+    table: TableMapping, body: Sequence[Sequence[str]], groups: list[list[Sequence[str]]]
+) -> None:
     """Propose a list for each column that is kept as a declared field and differs within the rows of a name."""
     for n, column in enumerate(table.column):
         if column.field or not column.kind:
@@ -290,6 +292,7 @@ def _keep_differences_as_lists(table: TableMapping, groups: list[list[Sequence[s
         too_long = sum(len(value) > MAX_ENTRY for value in entries)
         if is_different and too_long <= _FEW_TOO_LONG * len(entries):
             column.kind, column.choices = "list", []
+            decide_options(column, [row[n] for row in body])  # as the next import decides them for the field
 
 
 def _differ(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> bool:
