@@ -34,6 +34,16 @@ def test_a_statement_is_answered_with_a_chart_links_and_the_time_without_scripts
     assert "answered from memory" in page(site, "SELECT type, count(*) AS n FROM companies GROUP BY type")
 
 
+def test_the_rows_of_a_whole_table_are_drawn_only_if_a_chart_is_chosen(site):
+    six = "SELECT slug, treasury, treasury_minor, type, status, name FROM companies"
+    seven = six.replace("name", "name, website")
+    assert "chart-plot" in page(site, six)
+    html = page(site, seven)
+    assert "chart-plot" not in html
+    assert "_chart=scatter" in html
+    assert "chart-plot" in page(site, seven, _chart="scatter")
+
+
 def test_parameters_are_fields_and_a_missing_one_is_asked_for(site):
     sql = "SELECT slug AS company FROM companies WHERE slug = :slug -- :no"
     html = page(site, sql)

@@ -138,6 +138,10 @@ class _Address:
         return f"{self._path}?{urlencode(pairs)}" if pairs else self._path
 
 
+MAX_COLUMNS_DRAWN: Final = 6
+"""Columns of an answer that is drawn unasked: the rows of a whole table are read, and two of its columns mislead."""
+
+
 def result(
     title: str, answered: Answered, shown: Shown, where: tuple[str, Sequence[tuple[str, str]]], chart: str = ""
 ) -> ShownAnswer:
@@ -152,7 +156,7 @@ def result(
     numbers = [_is_numeric(answered, index) for index in range(len(answered.columns))]
 
     kinds = possible_charts(answered, numbers)
-    default_kind = kinds[0] if kinds else "none"
+    default_kind = kinds[0] if kinds and len(numbers) <= MAX_COLUMNS_DRAWN else "none"
     if chart in {*kinds, "none"}:
         default_kind = chart
     kind = default_kind
