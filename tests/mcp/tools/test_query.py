@@ -50,6 +50,12 @@ def ask(registry, sql, **arguments):
     return found["structuredContent"]
 
 
+def test_an_answer_without_rows_says_how_to_find_the_values_that_there_are(registry):
+    found = ask(registry, "SELECT slug FROM companies WHERE name = 'uniswap'")
+    assert (found["rows"], "SELECT DISTINCT" in found["hint"]) == ([], True)
+    assert "hint" not in ask(registry, "SELECT slug FROM companies WHERE name LIKE 'uniswap'")
+
+
 def test_a_statement_is_answered_in_columns_and_rows(registry):
     found = ask(registry, "SELECT slug, team_size FROM companies WHERE team_size = :n", params={"n": 1})
     assert found == {"columns": ["slug", "team_size"], "rows": [["uniswap", 1]], "edition": 4}

@@ -1161,6 +1161,6 @@ class OwnerCalls:
         network value) changes(sequence kind slug change at fields). company, person and framework are slugs; dates
         are ISO text, true is 1, amounts are in major units, countries two letters. proposals.status: active,
         passed, failed, pending; socials.network: email, phone_number, facebook, instagram, tiktok, linkedin,
-        youtube, twitter. PRAGMA table_info(companies) lists every column.
+        youtube, twitter. PRAGMA table_info(companies) lists every column, SELECT DISTINCT type its values.
         """
         return self._tool("query", {"sql": sql, "params": params, "limit": limit}, QueryResult, reads=True)

@@ -759,6 +759,7 @@ class QueryResult(Struct, frozen=True, kw_only=True):
     columns: list[str] | None = None
     rows: list[list[Any]] | None = None
     edition: int | None = None
+    hint: str | None = None
     truncated: QueryResultTruncated | None = None
 
 

@@ -37,6 +37,11 @@ _BRIEF: Final = frozenset(
 """Columns that the description leaves out: the longest list of every column is behind PRAGMA table_info."""
 
 
+_NO_ROWS: Final = (
+    "No row fits. Texts are compared exactly: SELECT DISTINCT shows the values of a column, LIKE ignores case."
+)
+
+
 def tables_in_brief(schema: Schema) -> str:
     """Return the tables with the names of their columns, cut where declared fields would make them too long."""
     found = []
@@ -66,7 +71,7 @@ def query_tool(schema: Schema, reader: Callable[[], Reader]) -> Tool:
         f"{tables_in_brief(schema)}. company, person and framework are slugs; dates are ISO text, true is 1, amounts "
         f"are in major units, countries two letters. proposals.status: {', '.join(PROPOSAL_STATUSES)}; "
         f"socials.network: {', '.join(each.name for each in SOCIALS.fields)}. PRAGMA table_info(companies) lists every "
-        "column.",
+        "column, SELECT DISTINCT type its values.",
         arguments={
             "sql": {"type": "string", "maxLength": MAX_SQL_BYTES},
             "params": {"type": "object", "description": "values of :names"},
@@ -80,7 +85,7 @@ def query_tool(schema: Schema, reader: Callable[[], Reader]) -> Tool:
         },
         required=("sql",),
         promised=("columns", "rows"),
-        answer={"columns": list_of(STRING), "rows": list_of(row), "edition": INTEGER, "truncated": cut},
+        answer={"columns": list_of(STRING), "rows": list_of(row), "edition": INTEGER, "hint": STRING, "truncated": cut},
         handler=query,
         waits=True,
         read_only=True,
@@ -114,6 +119,8 @@ async def answer(reader: Reader, asked: Asked, client: str) -> Marked:
 
 def _shown(answered: Answered) -> JSONObject:
     shown: JSONObject = {"columns": answered.columns, "rows": answered.rows, "edition": answered.edition}
+    if not answered.count:
+        shown["hint"] = _NO_ROWS
     if answered.cut_by:
         shown["truncated"] = {"by": answered.cut_by, "hint": " ".join(_hints(answered))}
     return shown
