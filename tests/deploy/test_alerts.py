@@ -55,6 +55,7 @@ CASES = {
     "MunimentJobsWait": ({'muniment_jobs_oldest_waiting_seconds{job="r",kind="mail"}': "0 301x5 0x5"}, 1, 3, 8),
     "MunimentMailWaits": ({'muniment_mail_oldest_waiting_seconds{job="r"}': "0 301x5 0x5"}, 1, 3, 8),
     "MunimentWebhookFails": ({'muniment_webhooks{job="r",of="registry",state="paused"}': "0 1x65 0x9"}, 60, 63, 70),
+    "MunimentDigestsLate": ({'muniment_digest_delay_seconds{job="r"}': "0 7201x5 0x5"}, 1, 3, 8),
     "MunimentLogDisputed": ({'muniment_log_witness_accuses{job="r",witness="w"}': "0 1x5 0x5"}, 1, 4, 8),
     "MunimentWitnessBehind": (
         {

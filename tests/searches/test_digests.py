@@ -162,6 +162,19 @@ def test_a_digest_is_due_at_the_same_time_of_the_day_however_late_the_last_one_w
     assert digests.send_due() == {"subscriptions": 0, "messages": 0}
 
 
+def test_a_digest_that_is_not_sent_is_seen_by_its_delay(letters, publisher, monkeypatch):
+    assert digests.delay_s() == 0
+    confirmed(letters)
+    assert digests.delay_s() == 0
+    Subscription.objects.update(next_at=now() - timedelta(hours=3))
+    assert digests.delay_s() == pytest.approx(3 * 3600, abs=60)
+    with monkeypatch.context() as off:
+        off.setattr(digests, "is_offered", lambda: False)
+        assert digests.delay_s() == 0
+    Subscription.objects.update(confirmed_at=None)
+    assert digests.delay_s() == 0
+
+
 def test_codes_for_signing_in_come_before_digests(letters, publisher):
     confirmed(letters)
     publisher.publish(harbour(teamSize=9))

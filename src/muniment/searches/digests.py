@@ -56,6 +56,15 @@ def send_due(run: JobRun | None = None) -> dict[str, int]:
     return {"subscriptions": looked_at, "messages": sent}
 
 
+def delay_s() -> float:
+    """Return how late the digest is that should have been sent first; 0 if none is due, or digests are off."""
+    if not is_offered():
+        return 0.0
+    due = Subscription.objects.exclude(confirmed_at=None).filter(next_at__lte=now())
+    next_at = due.order_by("next_at").values_list("next_at", flat=True).first()
+    return 0.0 if next_at is None else (now() - next_at).total_seconds()
+
+
 def _send(subscription: Subscription) -> bool:
     """Send what is new for a subscription, if anything is; return whether it was."""
     try:

@@ -15,6 +15,7 @@ from muniment.mail.delivery import mail_status
 from muniment.registry.publishing import witnesses
 from muniment.scrub import instance as scrub
 from muniment.scrub.checks import checks
+from muniment.searches import digests
 from muniment.server.observability.metrics import Family, Metrics
 from muniment.server.observability.outages import Outages
 from muniment.store.database import commits
@@ -125,6 +126,7 @@ def _of_sums() -> list[Family]:
         Family.of("muniment_documents_bytes", "Size of documents by state.", ("state",), sizes),
         Family.of("muniment_webhooks", "Webhooks by whose they are and state.", ("of", "state"), endpoints),
         Family.single("muniment_webhook_events_waiting", "Events not delivered yet.", webhooks.waiting),
+        Family.single("muniment_digest_delay_seconds", "How late the most overdue digest is.", digests.delay_s()),
     ]
 
 
