@@ -209,7 +209,8 @@ def test_a_long_statement_is_interrupted_and_its_process_goes_on(made):
 
 def test_what_a_statement_took_is_there_for_the_next_one_and_the_process_stays_small(made):
     numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
-    assert "64 MB" in refused(made, f"{numbers} SELECT DISTINCT x % 9999999 FROM n ORDER BY 1 DESC").message
+    # It takes all memory in small pieces, unless a busy machine ends it by its time before.
+    assert "takes more than" in refused(made, f"{numbers} SELECT DISTINCT x % 9999999 FROM n ORDER BY 1 DESC").message
     process = made._reader._running.process
     long_texts = ", ".join(
         f"printf('%.*c', 500000, 'a') || '\N{WATER WAVE}{number}' AS t{number}" for number in range(40)
