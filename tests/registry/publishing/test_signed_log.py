@@ -134,7 +134,7 @@ def test_a_log_that_was_lost_begins_when_it_is_read():
 def test_the_api_reads_the_log_of_the_database():
     slug = published(owner()).slug
     answers = PublicLog("https://registry.example", source=DatabaseLog())
-    nothing = dict.fromkeys(("kind", "id", "index", "size", "formerSize"))
+    nothing = dict.fromkeys(("kind", "id", "index", "size", "formerSize", "cosignatures"))
     proof = answers.proof({**nothing, "kind": "company", "id": slug}).body
     assert public_log.body_digest(bodies()["company", slug]).hex().encode() in proof
     assert b"\xe2\x80\x94" in answers.checkpoint().body
