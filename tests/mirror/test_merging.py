@@ -6,6 +6,7 @@ import pytest
 from django.conf import settings
 
 from make.registry import owner, published
+from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.mirror import merging
@@ -167,6 +168,22 @@ def test_one_run_is_one_import_that_can_be_undone(merging_of, site):
     assert run.files == [site.address]
     undo_import(COMMAND, run.pk)
     assert slugs(state=State.PUBLISHED) == set()
+
+
+def test_the_parts_of_a_run_are_one_entry_of_the_audit_log_and_one_result(merging_of, site):
+    site.export()
+    site.publish("company", "quay", company("quay"))
+    merging_of.run()
+    assert slugs() == {"harbor-trust", "quay"}
+    assert SecurityEvent.objects.filter(event="records_imported").count() == 1
+    run = ImportRun.objects.get()
+    assert str(run.result) == (
+        "people: 1 new, 0 changed, 0 unchanged; companies: 2 new, 0 changed, 0 unchanged; "
+        "frameworks: 1 new, 0 changed, 0 unchanged; no invalid rows"
+    )
+    site.publish("company", "mole", company("mole"))
+    merging_of.run()
+    assert SecurityEvent.objects.filter(event="records_imported").count() == 2, "another run is another import"
 
 
 def test_a_page_whose_place_was_not_noted_is_read_again_and_changes_nothing(merging_of, site, monkeypatch):

@@ -171,7 +171,7 @@ class Api:
         found = []
         for kind in KINDS:
             lines = self._lines.get(f"get{kind.title()}", b"")
-            before, after = self._log.proof_link(kind)
+            before, after = self._log.proof_links.get(kind, (b"", b""))
             found.append(DetailRoute(f"{V1}/{COLLECTIONS[kind]}/".encode(), kind, lines + before, after))
         return found
 

@@ -11,7 +11,6 @@ import base64
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeVar
-from urllib.parse import quote
 
 import msgspec
 
@@ -37,6 +36,7 @@ from muniment.kernel.signed_notes import Checkpoint
 from muniment.kernel.wire import proof_path, timestamp
 from muniment.store import public_log
 from muniment.store.public_log import Leaf, LogState, Tiles
+from muniment.store.published_document import KINDS
 
 LOG: Final = f"{V1}/log"
 TILES: Final = f"{LOG}/tile/"
@@ -105,22 +105,17 @@ class PublicLog:
     ) -> None:
         self._base_url, self._source, self._origin = base_url, source, origin
         self._witnesses = witnesses
-
-    def proof_link(self, kind: str) -> tuple[bytes, bytes]:
+        self.proof_links: dict[str, tuple[bytes, bytes]] = {}
         """
-        Return what is before and after the percent-encoded key of a document in the Link header line to its proof.
+        By kind: what is before and after the percent-encoded key of a document in the Link header line to its proof.
 
-        The number of its leaf is not in the published file, and to look it up would cost every read.
+        The number of its leaf is not in the published file, and to look it up would cost every read. There are none if
+        a header cannot hold the address of the origin.
         """
-        address = f"{self._origin}{proof_path(kind, '')}"
-        if not address.isascii():
-            return b"", b""
-        return f"link: <{address}".encode(), b'>; rel="describedby"; title="proof"\r\n'
-
-    def proof_line(self, kind: str, key: str) -> bytes:
-        """Return the Link header line to the proof of a document."""
-        before, after = self.proof_link(kind)
-        return before + quote(key, safe="").encode() + after if before else b""
+        if origin.isascii():
+            for kind in KINDS:
+                address = f"{origin}{proof_path(kind, '')}"
+                self.proof_links[kind] = f"link: <{address}".encode(), b'>; rel="describedby"; title="proof"\r\n'
 
     def _read(self, work: Callable[[Any, DescribedLog], T]) -> T:
         if self._origin:

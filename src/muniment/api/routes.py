@@ -327,7 +327,10 @@ def _detail(kind: str, context: Context, key: str, _values: Values, headers: byt
     found = context.reader.document(kind, key)
     if found is None:
         raise _unknown(context, kind, key)
-    return _stored(found, headers + context.log.proof_line(kind, key), (kind, key))
+    if kind in context.log.proof_links:
+        before, after = context.log.proof_links[kind]
+        headers += before + quote(key, safe="").encode() + after
+    return _stored(found, headers, (kind, key))
 
 
 get_company = partial(_detail, "company")

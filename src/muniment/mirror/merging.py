@@ -135,7 +135,7 @@ class Merge(Following):
         gone.check()
         for row in gone.rows:
             self._tells(f"{row} is unlisted: the origin no longer has it")
-        gone.unlist(COMMAND, self._options.resumes)
+        gone.unlist(COMMAND, self._run())
         self._write_note(snapshot.place)
         for path in snapshot.files.values():
             path.unlink(missing_ok=True)
@@ -199,7 +199,8 @@ class Merge(Following):
             summary = import_registry(folder, self._options, tell=self._tell_fault, warn=self._tell_fault)
         finally:
             shutil.rmtree(folder)
-        self._options = replace(self._options, resumes=summary.import_run)
+        former = self._options.follows
+        self._options = replace(self._options, follows=summary if former is None else former + summary)
         self._tells(str(summary))
 
     def _with_own_references(self, kind: Kind, line: bytes, own: Mapping[str, set[str]]) -> bytes:
@@ -230,8 +231,12 @@ class Merge(Following):
             brought = self._brought(kind, keys)
             if brought:
                 missing = plan_pruning_of({kind: ()}, among={kind: list(brought.values())}, limit=len(brought))
-                count = self._without_owned(missing).unlist(COMMAND, self._options.resumes)
+                count = self._without_owned(missing).unlist(COMMAND, self._run())
                 self._tells(f"{count} {_FILES[kind]} that the origin has unlisted are unlisted")
+
+    def _run(self) -> int | None:
+        """Return the key of the record of this run; None as long as it has imported nothing."""
+        return None if self._options.follows is None else self._options.follows.import_run
 
     def _without_owned(self, gone: Pruning) -> Pruning:
         """Return what is gone without listings that have an owner here, whose to end they are."""

@@ -118,6 +118,17 @@ class Summary:
     def __str__(self) -> str:
         return str(self.words)
 
+    def __add__(self, other: "Summary") -> "Summary":
+        """Return the result of this part of an import and of *other*, the next part."""
+        return Summary(
+            {kind: self.counts[kind] + other.counts[kind] for kind in KINDS},
+            self.bad + other.bad,
+            self.dropped + other.dropped,
+            self.warnings + other.warnings,
+            self.unlisted + other.unlisted,
+            self.import_run,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
@@ -134,6 +145,7 @@ class ImportOptions:
         origin: the name of the file that people know, where the imported ones were made of it.
         restores: the key of an undo, whose former values the files have; it has a record of its own.
         resumes: the key of the record of this import, if it has one.
+        follows: the result of the parts of this import before this one, which are one record and one audit entry.
     """
 
     draft: bool = False
@@ -145,6 +157,7 @@ class ImportOptions:
     origin: str = ""
     restores: int | None = None
     resumes: int | None = None
+    follows: Summary | None = None
 
     def chosen(self) -> list[str]:
         """Return the names of the options that a person has chosen, as the record of the import has them."""
@@ -218,7 +231,8 @@ def _recorded(import_pass: "_Pass", sources: list[Source], options: ImportOption
     files = [source.path.name for source in sources]
     if options.origin:
         files = [options.origin]
-    key = options.restores or options.resumes
+    former = options.follows
+    key = options.restores or options.resumes or (former and former.import_run)
     if not key:
         key = ImportRun.objects.create(
             account_id=actor.account_id, via=actor.via, files=files, options=options.chosen()
@@ -229,8 +243,10 @@ def _recorded(import_pass: "_Pass", sources: list[Source], options: ImportOption
         _merge_index()
         return summary
     finally:  # also of an interrupted import, whose rows are complete
-        ImportRun.objects.filter(pk=key).update(ended_at=now(), result=summary.words)
-        if options.restores is None:  # an undo is recorded as one
+        total = summary if former is None else former + summary
+        ImportRun.objects.filter(pk=key).update(ended_at=now(), result=total.words)
+        # An undo is recorded as one; and a registry that is followed for a year is one import.
+        if options.restores is None and former is None:
             detail = {"import": key, "files": files, "options": options.chosen(), "result": packed(summary.words)}
             record(Event.RECORDS_IMPORTED, actor=actor, detail=detail)
 
