@@ -71,6 +71,10 @@ def test_flipped_bits_of_bodies_are_never_sent_and_count_at_once(tmp_path):
             assert answer.body == before[path], "damage is never sent"
             return True
 
+        # Before they are mended, which takes moments.
+        for path in chosen:
+            is_whole(path)
+        assert refused == set(chosen)
         for path in before:
             wait_until(lambda path=path: is_whole(path), within_s=30, what=f"{path} whole again")
         assert refused == set(chosen)

@@ -679,7 +679,7 @@ class AsyncOwnerCalls:
         """
         List my companies.
 
-        Listings that you own, in any state, last changed first, with changes pending review and what each lacks.
+        Your listings in any state, last changed first, with changes pending review and what each lacks.
         """
         return await self._tool(
             "list_my_companies",
@@ -732,7 +732,7 @@ class AsyncOwnerCalls:
         Change fields of one of your listings. On a published one, changes to name, symbol or type need review;
         others go live at once; a field's published value withdraws its pending change. Edit lists by {"add":
         [rows], "set": [rows with id], "remove": [ids]}; an array replaces the whole list. Try dryRun first.
-        profilesOfNames has the slugs of people named like those that it adds by name.
+        profilesOfNames has the slugs of people of the names that it adds.
         """
         return await self._tool_data(
             "update_my_company",
@@ -1028,7 +1028,7 @@ class AsyncOwnerCalls:
         """
         List my report runs.
 
-        Report runs of your companies, newest first, in any state, also prepared and failed ones.
+        Report runs of your companies in any state, newest first.
         """
         return await self._tool(
             "list_my_runs",

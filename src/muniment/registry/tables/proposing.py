@@ -1111,7 +1111,9 @@ def _are_too_long(field: TableField, values: Sequence[str]) -> bool:
     most = (isinstance(kind, Text) and kind.max) or 0
     if not 0 < most < JUDGED or field.name in NAMES:
         return False
-    return sum(len(text.strip()) > most for text in texts) > _FEW_TOO_LONG * len(texts)
+    # Of a few values each is a large share: one that is too long is reported, and contradicts nothing.
+    tolerated = _FEW_TOO_LONG if len(texts) >= _FEW_VALUES else _HALF
+    return sum(len(text.strip()) > most for text in texts) > tolerated * len(texts)
 
 
 def _are_of_one_site(values: Sequence[str]) -> bool:

@@ -428,7 +428,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
         tool(
             tools.list_my_companies,
             "List my companies",
-            "Listings that you own, in any state, last changed first, with changes pending review and what each lacks.",
+            "Your listings in any state, last changed first, with changes pending review and what each lacks.",
             "companies:read",
             paged(some_of(object_of(listing), "id")),
             arguments={**PAGE, **FIELDS},
@@ -466,7 +466,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             "Change fields of one of your listings. On a published one, changes to name, symbol or type need review; "
             "others go live at once; a field's published value withdraws its pending change. Edit lists by "
             '{"add": [rows], "set": [rows with id], "remove": [ids]}; an array replaces the whole list. Try dryRun '
-            "first. profilesOfNames has the slugs of people named like those that it adds by name.",
+            "first. profilesOfNames has the slugs of people of the names that it adds.",
             "companies:write",
             single(
                 object_of(

@@ -448,7 +448,7 @@ def report_tools(call: Bridge, base_url: str, waiting: Waiting) -> tuple[Tool, .
         tool(
             tools.list_my_runs,
             "List my report runs",
-            "Report runs of your companies, newest first, in any state, also prepared and failed ones.",
+            "Report runs of your companies in any state, newest first.",
             "reports:read",
             paged(some_of(_LISTED_RUN, "runId")),
             arguments={
