@@ -14,7 +14,7 @@ from make.documents import uploaded
 from make.registry import reviewer
 from make.reports import SECRETS, company, do_jobs, finished, framework, specification
 from muniment.assessments import operations as runs
-from muniment.assessments import sharing
+from muniment.assessments import scores, sharing
 from muniment.assessments.models import ShareLink
 from muniment.assessments.report_views import STATUSES
 from muniment.credits import operations as ledger
@@ -26,6 +26,7 @@ from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import update_company
 from muniment.registry.frameworks.authoring import author_framework
 from muniment.registry.models import Company, Score
+from muniment.registry.review.workflow import unlist_own_company
 
 pytestmark = pytest.mark.django_db
 
@@ -74,6 +75,23 @@ def test_an_owner_prepares_runs_and_reads_a_report(me):
     assert "Balance: <strong>90</strong> credits." in left
     assert "−10" in left
     assert "<svg" not in left.partition("<main")[2], "two entries need no curve"
+
+
+def test_a_report_whose_score_is_published_names_its_proof_and_no_other_does(me):
+    browser, actor = signed_in(me), me.actor("web")
+    report = finished(actor)
+
+    def markdown(run_id):
+        return browser.get(f"/manage/reports/{run_id}/report.md").content.decode()
+
+    proof = f"http://testserver/api/v1/log/proof?kind=company&id={report.run.company.slug}"
+    assert "proof" not in markdown(report.run_id)
+    scores.publish_score(actor, report.run_id)
+    assert f"proven by the public log of the registry: {proof}\n" in markdown(report.run_id)
+    later = finished(actor, report.run.company.slug, report.run.framework.slug)
+    assert "proof" not in markdown(later.run_id), "its score is not the published one"
+    unlist_own_company(actor, report.run.company.slug)
+    assert "proof" not in markdown(report.run_id)
 
 
 def test_a_run_is_canceled_and_a_refusal_is_shown_on_the_page(me):

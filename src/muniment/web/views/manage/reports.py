@@ -29,7 +29,7 @@ from muniment.languages.writing import digits
 from muniment.registry.company.listings import list_companies
 from muniment.registry.models import Framework
 from muniment.web.authoring.checks import place_of
-from muniment.web.context import address
+from muniment.web.context import address, proof_address
 from muniment.web.presenters import reports, scores
 from muniment.web.presenters.charts import ChartPair, paired_bar
 from muniment.web.requests.access import actor_of, signed_in
@@ -337,8 +337,17 @@ def _with_status(result: JSONMapping | None) -> JSONObject | None:
 
 @signed_in("GET", "HEAD")
 def as_markdown(request: HttpRequest, run_id: str) -> HttpResponse:
-    document = operations.get_report(actor_of(request), run_id).shown
-    response = HttpResponse(to_markdown(document), content_type="text/markdown; charset=utf-8")
+    """Send a report as Markdown, with the address of the proof if its score is public."""
+    actor = actor_of(request)
+    report = operations.get_report(actor, run_id)
+    document = report.shown
+    text = to_markdown(document)
+    known = publishing.score_of(actor, run_id)
+    is_published = known is not None and known.report_id == report.pk
+    if is_published and publishing.is_public(report.run.company, report.run.framework):
+        proof = proof_address(request, "company", document["companySlug"])
+        text += f"\nThe score is published, and proven by the public log of the registry: {proof}\n"
+    response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="report-{document["reportId"]}.md"'
     return response
 
