@@ -167,9 +167,8 @@ def test_a_test_event_is_sent_every_ten_seconds_at_most(mine):
 
 def made(endpoint, state, **fields):
     number = Delivery.objects.count()
-    return Delivery.objects.create(
-        endpoint=endpoint, event_id=f"evt_{number}", kind="test", body="{}", state=state, finished_at=now(), **fields
-    )
+    values = {"subject": f"company:no-{number}", "kind": "test", "body": "{}", "finished_at": now(), **fields}
+    return Delivery.objects.create(endpoint=endpoint, event_id=f"evt_{number}", state=state, **values)
 
 
 def test_what_was_delivered_or_given_up_is_sent_again_and_what_waits_is_not(mine):
@@ -194,6 +193,19 @@ def test_all_that_was_given_up_is_sent_again(mine):
     made(create_endpoint(owner(), WANTED), "failed")
     assert endpoints.replay_failed(me, endpoint.pk) == 2
     assert sorted(Delivery.objects.values_list("state", flat=True)) == ["delivered", "failed", "waiting", "waiting"]
+
+
+def test_what_is_sent_again_keeps_the_order_of_its_listing_also_before_what_waits(mine):
+    me, endpoint = mine
+    quay, mole = {"subject": "company:quay"}, {"subject": "company:mole"}
+    first, second = made(endpoint, "failed", **quay), made(endpoint, "failed", **quay)
+    newer = made(endpoint, "waiting", next_at=now(), **quay)
+    other = made(endpoint, "failed", **mole)
+    elsewhere = made(create_endpoint(owner(), WANTED), "waiting", next_at=now(), **quay)
+    endpoints.replay_failed(me, endpoint.pk)
+    due = Delivery.objects.filter(next_at__isnull=False).order_by("pk").values_list("pk", flat=True)
+    assert list(due) == [first.pk, other.pk, elsewhere.pk]
+    assert {second.pk, newer.pk} == set(Delivery.objects.filter(next_at=None).values_list("pk", flat=True))
 
 
 def test_an_ended_endpoint_is_sent_nothing_until_it_is_started_again(mine):

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Min, QuerySet
 
 from muniment.accounts.models import Account
 from muniment.accounts.operations import account_of, require_operator
@@ -269,7 +269,7 @@ def replay(actor: Actor, endpoint_id: str, delivery_id: int, *, of_registry: boo
             raise Conflict("This webhook is ended.", "Start it again first.")
         if row.state == Delivery.State.WAITING:
             raise Conflict("This event is waiting to be sent.", "Wait for its next attempt.")
-        _send_again(endpoint.deliveries.filter(pk=row.pk))
+        _send_again(endpoint, endpoint.deliveries.filter(pk=row.pk))
         row.refresh_from_db()
     return row
 
@@ -280,15 +280,20 @@ def replay_failed(actor: Actor, endpoint_id: str, *, of_registry: bool = False) 
         endpoint = _locked(actor, endpoint_id, of_registry=of_registry)
         if endpoint.ended:
             raise Conflict("This webhook is ended.", "Start it again first.")
-        return _send_again(endpoint.deliveries.filter(state=Delivery.State.FAILED))
+        return _send_again(endpoint, endpoint.deliveries.filter(state=Delivery.State.FAILED))
 
 
-def _send_again(deliveries: QuerySet[Delivery]) -> int:
-    """Make final deliveries wait again, as if they were new, and return how many; their order is that of the ids."""
+def _send_again(endpoint: Endpoint, deliveries: QuerySet[Delivery]) -> int:
+    """Make final *deliveries* wait again, as if they were new, and return how many; their order is that of the ids."""
     moment = now()
     count = deliveries.update(
-        state=Delivery.State.WAITING, next_at=moment, attempts=[], created_at=moment, finished_at=None
+        state=Delivery.State.WAITING, next_at=None, attempts=[], created_at=moment, finished_at=None
     )
+    # Of each subject only the first is due, also before newer ones that wait: its outcome releases the next.
+    waiting = endpoint.deliveries.filter(state=Delivery.State.WAITING)
+    first_ids = waiting.values("subject").annotate(first=Min("pk")).values("first")
+    waiting.exclude(pk__in=first_ids).update(next_at=None)
+    waiting.filter(pk__in=first_ids, next_at=None).update(next_at=moment)
     events.send_soon()
     return count
 
