@@ -25,7 +25,7 @@ from services.product import Product, Served, run  # noqa: E402 - the tests' own
 
 PER_ADDRESS = 50
 LATEST_S = 60.0
-READS = 10_000
+READS = 50_000
 GOALS = {"KB a listener": 12.0, "p99 in seconds": 1.0, "reads beside them": 0.95}
 
 
