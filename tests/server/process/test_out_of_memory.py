@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import itertools
 import resource
 import subprocess
 import sys
@@ -176,10 +177,14 @@ def test_a_supervisor_replaces_a_process_that_gets_no_memory_and_reads_continue(
         ended = min(processes)
         resource.prlimit(ended, resource.RLIMIT_AS, (address_space(ended), address_space(ended)))
 
+        # Every time another question: what is answered from memory needs no more of it.
+        numbers = itertools.count()
+
         def is_replaced():
+            number = next(numbers)
             with contextlib.suppress(OSError):  # of a connection that the process had accepted
-                product.get("/search?q=harbour&page=1")
-                product.get("/api/v1/companies?q=tide")
+                product.get(f"/search?q=harbour+{number}&page=1")
+                product.get(f"/api/v1/companies?pageSize=100&q=tide+{number}")
             return ended not in children(product) and len(children(product)) == 2
 
         wait_until(is_replaced, within_s=60, what="another process")
