@@ -356,7 +356,7 @@ def witnesses(value: str) -> tuple[Witness, ...]:
             raise ValueError(f"must be the verifier key and the URL of each witness: {key[:80]}: {error}") from None
         found.append(Witness(key, web_url(address).rstrip("/")))
     if len({witness.key for witness in found}) < len(found):
-        message = "must have another key for each witness"
+        message = "must have a different key for each witness"
         raise ValueError(message)
     return tuple(found)
 

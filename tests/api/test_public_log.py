@@ -305,7 +305,10 @@ def test_cosigned_checkpoints_are_listed_the_newest_first(logged, witnessed):
 
 def test_more_cosignatures_than_there_are_is_not_found(logged, witnessed):
     answer = logged.ask("/api/v1/log/checkpoint?cosignatures=3")
-    assert (answer.status, answer.json["error"]["message"]) == (404, "No checkpoint of the log has 3 cosignatures.")
+    assert (answer.status, answer.json["error"]["message"]) == (
+        404,
+        "No checkpoint of the log has as many cosignatures as 3.",
+    )
     assert logged.ask("/api/v1/log/checkpoint?cosignatures=65").status == 400
     assert logged.ask("/api/v1/log/checkpoint?cosignatures=-1").status == 400
     witnessed.found = []

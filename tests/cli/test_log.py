@@ -37,7 +37,7 @@ WITNESS = WitnessKey("w.example", bytes(range(32)))
         (f"{WITNESS.text()} ftp://w.example", "must be a URL"),
         (f"{WITNESS.text()} https://", "must be a URL"),
         ("w.example+00000000+BAAA https://w.example", "not one of a witness"),
-        (f"{WITNESS.text()} https://w.example " * 2, "must have another key for each witness"),
+        (f"{WITNESS.text()} https://w.example " * 2, "must have a different key for each witness"),
         ("a b " * 17, "for at most 16 witnesses"),
     ],
 )

@@ -74,8 +74,8 @@ def test_cosignatures_are_demanded_and_named(site, verify):
     first, second, third = [witness_key(number).text() for number in (1, 2, 3)]
     done = verify("--witness", first, "--witness", second)
     assert done.returncode == 0, done.stderr
-    assert "OK   2 leaves are cosigned by witness1.example at 20" in done.stdout
-    assert " 1 newer ones are not cosigned yet." in done.stdout
+    assert "OK   Cosigned leaves: 2, by witness1.example at 20" in done.stdout
+    assert " Not cosigned yet: 1." in done.stdout
     assert verify("--witness", first, "--witness", third, "--witnesses-needed", "1").returncode == 0
     refused = verify("--witness", first, "--witness", third)
     assert refused.returncode == 1
@@ -86,9 +86,9 @@ def test_cosignatures_are_demanded_and_named(site, verify):
     ("options", "reason"),
     [
         (["--witness", "x"], "not a verifier key"),
-        (["--witnesses-needed", "1"], "there are 0 witnesses"),
+        (["--witnesses-needed", "1"], "name at least 1 by --witness; 0 named"),
         (["--witnesses-needed", "0"], "0 is not in the range"),
-        (["--witness", witness_key(1).text()] * 2 + ["--witnesses-needed", "2"], "there are 1 witnesses"),
+        (["--witness", witness_key(1).text()] * 2 + ["--witnesses-needed", "2"], "name at least 2 by --witness; 1 named"),
     ],
 )
 def test_witnesses_that_make_no_sense_are_refused(verify, options, reason):

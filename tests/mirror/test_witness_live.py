@@ -105,7 +105,7 @@ def test_the_log_is_cosigned_as_it_grows_and_its_proofs_verify_offline(data, wit
         wait_cosigned(product)
         renamed(data, "Saltmarsh Trust")
         size = wait_cosigned(product)
-        assert f"OK   {size:,} leaves are cosigned by other.example/w1 at 20" in holds(verified(product))
+        assert f"OK   Cosigned leaves: {size:,}, by other.example/w1 at 20" in holds(verified(product))
         log = product.get("/api/v1/log").json()["data"]
         assert log["witnesses"] == [witness.key]
         note = product.get("/api/v1/log/checkpoint?cosignatures=1").body.decode()

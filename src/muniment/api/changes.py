@@ -235,8 +235,8 @@ class LiveChanges:
         held_bytes = max(0, head_bytes - FREE_HEAD_BYTES) + sum(BYTES_PER_NAME + len(name) for name in names)
         if held_bytes and self._held_bytes[client] + held_bytes > MAX_HELD_BYTES_PER_ADDRESS:
             raise TooMany(
-                f"The streams and waiting requests of this address hold {MAX_HELD_BYTES_PER_ADDRESS >> 10} KB of names "
-                "and headers, the most they may.",
+                f"With this request, the streams and waiting requests of this address would hold more than "
+                f"{MAX_HELD_BYTES_PER_ADDRESS >> 10} KB of document names and headers.",
                 "Name fewer documents, share one stream among your clients, or listen to all changes.",
                 retry_after_s=10,
             )

@@ -143,8 +143,8 @@ class PublicLog:
             if len(cosigned.lines) >= count:
                 return cosigned
         raise NotFound(
-            f"No checkpoint of the log has {count} cosignatures.",
-            f"The log has {len(self._witnesses)} witnesses; GET {LOG}/cosigned lists what they have cosigned.",
+            f"No checkpoint of the log has as many cosignatures as {count}.",
+            f"Number of its witnesses: {len(self._witnesses)}. GET {LOG}/cosigned lists what they have cosigned.",
         )
 
     def describe(self) -> Answer:

@@ -107,7 +107,7 @@ def _witnesses(texts: tuple[str, ...], needed: int | None) -> Witnesses:
             raise click.BadParameter(f"{text[:80]}: {error}", param_hint="--witness") from None
     distinct = tuple(dict.fromkeys(keys))
     if needed is not None and needed > len(distinct):
-        message = f"there are {len(distinct)} witnesses"
+        message = f"name at least {needed} by --witness; {len(distinct)} named"
         raise click.BadParameter(message, param_hint="--witnesses-needed")
     return Witnesses(distinct, len(distinct) if needed is None else needed)
 
@@ -146,8 +146,8 @@ def _show_witnessed(witnessed: Witnessed) -> None:
     for cosignature in witnessed.cosignatures:
         at = timestamp(datetime.fromtimestamp(cosignature.at, UTC))
         told.append(f"{cosignature.key.name} at {at}")
-    rest = f" {witnessed.behind:,} newer ones are not cosigned yet." if witnessed.behind else ""
-    click.echo(f"OK   {witnessed.checkpoint.size:,} leaves are cosigned by {', '.join(told)}.{rest}")
+    rest = f" Not cosigned yet: {witnessed.behind:,}." if witnessed.behind else ""
+    click.echo(f"OK   Cosigned leaves: {witnessed.checkpoint.size:,}, by {', '.join(told)}.{rest}")
 
 
 def _tell(sentence: str) -> None:

@@ -558,8 +558,8 @@ class Verifier:
         )
         raise Conflict(
             message,
-            "Either they are no witnesses of this log, or they have not been asked yet, or they refuse it. Compare the"
-            " keys with those that its operator and the witnesses publish.",
+            "They may not be witnesses of this log, may not have been asked yet, or may refuse to cosign it. Compare"
+            " the keys with those that its operator and the witnesses publish.",
         )
 
     def _require_recent(self, checkpoint: Checkpoint, at: int) -> None:
@@ -567,12 +567,12 @@ class Verifier:
         if at >= (now() - WITNESSED_WITHIN).timestamp():
             return
         message = Phrase(
-            "The witnesses have not cosigned the log for {hours} hours, and {size} leaves of it in all. A registry has"
-            " it cosigned every day: it may show you another history than them.",
+            "The latest checkpoint with enough cosignatures has {size} leaves and is {hours} hours old. A registry has"
+            " its log cosigned every day, so this one may show you another history than it shows to the witnesses.",
             hours=round((now().timestamp() - at) / 3600),
             size=checkpoint.size,
         )
-        raise Conflict(message, "Ask its operator, and the operators of the witnesses, what they have last cosigned.")
+        raise Conflict(message, "Ask the operators of the witnesses which checkpoint they cosigned last.")
 
     # ------------------------------------------------------------ documents
 

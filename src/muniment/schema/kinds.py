@@ -93,7 +93,6 @@ class Kind(Struct, frozen=True):
             stored: the value before; what is unchanged breaks no rule.
             by_row: a changed row is judged whole; otherwise by its changed members.
         """
-        # A stored null is not ABSENT: a null that stays is unchanged, too.
         is_unchanged = stored is not ABSENT and value == stored
         if value is None or is_unchanged:
             return ()
@@ -167,7 +166,7 @@ class Text(Kind, frozen=True):
         most = len(value) if self.max is None else self.max
         breaches = too_long(bare if self.strip else value, most, path)
         fault = line_fault(value) if self.line else None
-        # Of a text that is too long, its length is the only fault that is reported.
+        # The form of a text that is too long is not judged.
         if not fault and 0 < len(bare) <= most:
             fault = self.form_fault(bare)
         if fault:

@@ -72,8 +72,8 @@ TROUBLES: Final = {
     UNKNOWN_KEY: marked("It does not know the key of this log. Give its operator the new key."),
     OTHER_HISTORY: marked("It says that this log does not continue what it has cosigned: history was rewritten."),
     LARGER_LOG: marked("It says that it has cosigned more leaves than there are: an old backup was restored."),
-    NO_COSIGNATURE: marked("Its answer is not a cosignature by its key. Compare the key, or do not trust it."),
-    OTHER_ANSWER: marked("Its answer is neither a cosignature nor a refusal that is known. It is asked again."),
+    NO_COSIGNATURE: marked("Its answer has no valid, current cosignature by its key. Compare the key and both clocks."),
+    OTHER_ANSWER: marked("Its answer was not understood. It is asked again."),
     NOT_SIGNED: marked("The key of the log cannot be opened, so there is no checkpoint to cosign."),
 }
 ACCUSATIONS: Final = frozenset({OTHER_HISTORY, LARGER_LOG})

@@ -386,7 +386,7 @@ class _Conversion:
         width = max((n + 1 for n, heading in enumerate(sheet.rows[at - 1]) if heading), default=0)
         for number, cells in enumerate(sheet.rows[at:], at + 1):
             if any(cells[width:]):
-                reason = "has more cells than the headings, so that values may be in the wrong columns"
+                reason = "has more cells than there are headings, so values may be in the wrong columns"
                 fix = "Put cells with separators or decimal commas in quotation marks."
                 self.losses.append(Loss(sheet.name, number, "", reason, " · ".join(filter(None, cells[width:])), fix))
 

@@ -11,7 +11,7 @@ ERASED_KEY_PREFIX: Final = "erased:"
 """
 Begins the random id under which the change feed keeps an erased person.
 
-An entry under such an id is the signal by which everything else follows an erasure: exports of before are deleted,
+An entry under such an id is the signal by which everything else follows an erasure: earlier exports are deleted,
 the tables are rewritten, nodes and mirrors redact their copies.
 """
 OF_ERASED: Final = "key >= 'erased:' AND key < 'erased;'"

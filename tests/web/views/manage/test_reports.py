@@ -85,13 +85,13 @@ def test_a_report_whose_score_is_published_names_its_proof_and_no_other_does(me)
         return browser.get(f"/manage/reports/{run_id}/report.md").content.decode()
 
     proof = f"http://testserver/api/v1/log/proof?kind=company&id={report.run.company.slug}"
-    assert "proof" not in markdown(report.run_id)
+    assert "/log/proof" not in markdown(report.run_id)
     scores.publish_score(actor, report.run_id)
-    assert f"proven by the public log of the registry: {proof}\n" in markdown(report.run_id)
+    assert f"in the public log of the registry: {proof}\n" in markdown(report.run_id)
     later = finished(actor, report.run.company.slug, report.run.framework.slug)
-    assert "proof" not in markdown(later.run_id), "its score is not the published one"
+    assert "/log/proof" not in markdown(later.run_id), "its score is not the published one"
     unlist_own_company(actor, report.run.company.slug)
-    assert "proof" not in markdown(report.run_id)
+    assert "/log/proof" not in markdown(report.run_id)
 
 
 def test_a_run_is_canceled_and_a_refusal_is_shown_on_the_page(me):

@@ -346,7 +346,7 @@ def as_markdown(request: HttpRequest, run_id: str) -> HttpResponse:
     is_published = known is not None and known.report_id == report.pk
     if is_published and publishing.is_public(report.run.company, report.run.framework):
         proof = proof_address(request, "company", document["companySlug"])
-        text += f"\nThe score is published, and proven by the public log of the registry: {proof}\n"
+        text += f"\nThe score is published. Proof of its publication in the public log of the registry: {proof}\n"
     response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="report-{document["reportId"]}.md"'
     return response
