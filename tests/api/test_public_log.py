@@ -333,9 +333,13 @@ def test_a_proof_is_for_the_newest_checkpoint_that_witnesses_have_cosigned(logge
 
 def test_cosignatures_of_another_root_are_not_given_with_this_one(logged, witnessed):
     witnessed.found = [cosigned_by(logged, 300, 0)._replace(root=bytes(32))]
+    for path in ("/checkpoint?cosignatures=1", "/proof?kind=company&id=company-1&cosignatures=1"):
+        assert logged.ask(f"/api/v1/log{path}").status == 404
+    assert data(logged, "/cosigned") == []
+    witnessed.found.append(cosigned_by(logged, 200, 0))
     note = logged.ask("/api/v1/log/checkpoint?cosignatures=1").body
-    assert checkpoint(logged, note).root == roots(logged)[300]
-    assert cosigners(note) == []
+    assert checkpoint(logged, note).root == roots(logged)[200]
+    assert len(cosigners(note)) == 1
 
 
 # ---------------------------------------------------------------- what leads to a proof

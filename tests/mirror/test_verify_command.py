@@ -88,7 +88,7 @@ def test_cosignatures_are_demanded_and_named(site, verify):
         (["--witness", "x"], "not a verifier key"),
         (["--witnesses-needed", "1"], "name at least 1 by --witness; 0 named"),
         (["--witnesses-needed", "0"], "0 is not in the range"),
-        (["--witness", witness_key(1).text()] * 2 + ["--witnesses-needed", "2"], "name at least 2 by --witness; 1 named"),
+        (["--witness", witness_key(1).text()] * 2 + ["--witnesses-needed", "2"], "at least 2 by --witness; 1 named"),
     ],
 )
 def test_witnesses_that_make_no_sense_are_refused(verify, options, reason):

@@ -13,6 +13,7 @@ from muniment.kernel.signed_notes import Checkpoint, Succession, sign
 from muniment.mirror import verifying
 from muniment.mirror.origin import Origin
 from muniment.mirror.verifying import (
+    CLOCKS_DIFFER_BY,
     NO_WITNESSES,
     WITNESSED_WITHIN,
     Deadline,
@@ -649,6 +650,12 @@ def test_old_cosignatures_are_of_a_log_that_witnesses_refuse(site, run):
     limit = int(time.time() - WITNESSED_WITHIN.total_seconds())
     site.cosign(1, at=limit + 60)
     assert run(witnesses=trusting(1)).witnessed.behind == 0
+    ahead = int(time.time() + CLOCKS_DIFFER_BY.total_seconds())
+    site.cosigned = [(5, {1: ahead - 60})]
+    assert run(witnesses=trusting(1)).witnessed.behind == 0
+    site.cosigned = [(5, {1: ahead + 60})]
+    with pytest.raises(Conflict, match="shows no checkpoint"):
+        run(witnesses=trusting(1))
     site.cosigned = [(5, {1: int(time.time()), 2: limit - 60})]
     assert run(witnesses=trusting(1, 2, needed=1)).witnessed.behind == 0
     with pytest.raises(Conflict, match="enough cosignatures has 5 leaves and is 48 hours old"):

@@ -8,7 +8,7 @@ Source: c2sp.org/tlog-checkpoint, c2sp.org/tlog-tiles.
 """
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeVar
 
@@ -137,9 +137,15 @@ class PublicLog:
         assert self._source is not None  # noqa: S101 - it has been read
         return self._source.cosigned(state)
 
-    def _cosigned_by(self, count: int, state: LogState) -> CosignedCheckpoint:
-        """Return the newest checkpoint that at least *count* witnesses have cosigned."""
+    def _cosigned_of_this_log(self, state: LogState, tiles: Tiles) -> Iterator[CosignedCheckpoint]:
+        """Yield what witnesses have cosigned, the newest first, without roots of a log that was rewritten since."""
         for cosigned in self._cosigned(state):
+            if cosigned.root == _checkpoint(state, cosigned.size, tiles).root:
+                yield cosigned
+
+    def _cosigned_by(self, count: int, state: LogState, tiles: Tiles) -> CosignedCheckpoint:
+        """Return the newest checkpoint that at least *count* witnesses have cosigned."""
+        for cosigned in self._cosigned_of_this_log(state, tiles):
             if len(cosigned.lines) >= count:
                 return cosigned
         raise NotFound(
@@ -175,8 +181,9 @@ class PublicLog:
         def work(connection: Any, log: DescribedLog) -> str:
             state = log.state
             if count:
-                cosigned = self._cosigned_by(count, state)
-                return self._signed(_checkpoint(state, cosigned.size, Tiles(connection)), cosigned)
+                tiles = Tiles(connection)
+                cosigned = self._cosigned_by(count, state, tiles)
+                return self._signed(_checkpoint(state, cosigned.size, tiles), cosigned)
             return self._signed(Checkpoint(state.origin, state.size, state.root), self._cosigned_at(state, state.size))
 
         return _answer(self._read(work).encode(), content_type=PLAIN)
@@ -194,7 +201,7 @@ class PublicLog:
         def work(connection: Any, log: DescribedLog) -> list[JSONObject]:
             tiles = Tiles(connection)
             listed = []
-            for cosigned in self._cosigned(log.state):
+            for cosigned in self._cosigned_of_this_log(log.state, tiles):
                 note = self._signed(_checkpoint(log.state, cosigned.size, tiles), cosigned)
                 witnesses = []
                 for key, at in cosigned.times.items():
@@ -237,7 +244,7 @@ class PublicLog:
             if values["formerSize"] is not None:
                 return _consistency(values["formerSize"], size, tiles)
             if values["cosignatures"]:
-                size = self._cosigned_by(values["cosignatures"], state).size
+                size = self._cosigned_by(values["cosignatures"], state, tiles).size
                 if values["index"] is None:
                     _require_cosigned(connection, values["kind"], values["id"], size)
             leaf = self._leaf(connection, values, size)

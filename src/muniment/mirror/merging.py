@@ -252,8 +252,11 @@ class Merge(Following):
         for chunk in _chunks(keys):
             present |= set(_MODELS[kind]._default_manager.filter(slug__in=chunk).values_list("slug", flat=True))  # noqa: SLF001 - Django's public name
         elsewhere = present - self._brought(kind, present).keys()
-        # Lines of people who were merged into others here would change those.
-        return elsewhere | merged_slugs(keys).keys() if kind == "person" else elsewhere
+        if kind == "person":
+            # Lines of people who were merged into others here would change those.
+            for chunk in _chunks(keys):
+                elsewhere |= merged_slugs(chunk).keys()
+        return elsewhere
 
     def _brought(self, kind: Kind, keys: Collection[str]) -> dict[str, int]:
         """Return slug and primary key of those of the rows with these *keys* that the origin has brought."""

@@ -70,6 +70,8 @@ PAUSE_S: Final = 1.0
 MAX_STATE_BYTES: Final = 256 << 10
 WITNESSED_WITHIN: Final = timedelta(hours=48)
 """A registry has its log cosigned again each day, so older cosignatures are of a log that witnesses refuse."""
+CLOCKS_DIFFER_BY: Final = timedelta(minutes=10)
+"""A cosignature of a time that is further ahead does not count."""
 MAX_COSIGNED_BYTES: Final = 1 << 20
 _MAX_ADDRESSES: Final = 4
 _PATHS: Final[dict[Kind, str]] = {"company": "companies", "person": "people", "framework": "frameworks"}
@@ -545,6 +547,9 @@ class Verifier:
                 found = cosignatures(cosigned.checkpoint, keys)
             except NoteError as error:
                 raise self._foreign(f"a cosigned checkpoint is malformed: {error}") from None
+            # One with a time to come would be recent for as long, and hide that no newer one is shown.
+            latest = (now() + CLOCKS_DIFFER_BY).timestamp()
+            found = [cosignature for cosignature in found if cosignature.at <= latest]
             if len(found) >= needed:
                 checkpoint = self._accept(cosigned.checkpoint)
                 found.sort(key=lambda cosignature: cosignature.at, reverse=True)

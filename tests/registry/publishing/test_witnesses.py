@@ -344,6 +344,20 @@ def test_an_operator_who_takes_the_log_back_is_refused_until_it_continues(site):
     assert status().detail == f"it has cosigned {size + 5} leaves"
 
 
+def test_a_log_that_is_shorter_than_what_a_witness_cosigned_is_told_without_asking_and_the_others_are_asked(site):
+    grow(4)
+    assert ask() == 1
+    size = log().state.size
+    LogWitness.objects.update(size=size + 2)
+    site.asked.clear()
+    pauses_over()
+    assert ask() == 0
+    assert site.asked == []
+    assert (status().trouble, status().detail) == (witnesses.LARGER_LOG, f"it has cosigned {size + 2} leaves")
+    assert status().accuses
+    assert LogWitness.objects.get().next_at > now(), "it is not looked at again at once"
+
+
 def test_after_a_rotation_the_note_has_both_signatures(site):
     grow()
     former = log().keys[0]

@@ -192,16 +192,7 @@ def ask(run: JobRun) -> dict[str, int]:
                 _note(row, _Answer(trouble=NOT_SIGNED, detail=problem.message), checkpoint.size)
         return {"asked": 0, "cosigned": 0}
     sizes = {witness.key: row.size for witness, row in due}
-    answers = _ask_all(head, [witness for witness, _ in due], sizes)
-    run.check()
-    # A witness knows better than this database how far it has cosigned: the database may be an older backup.
-    again = []
-    for witness, row in due:
-        size = answers[witness.key].size
-        if size is not None and size != row.size and size <= head.checkpoint.size:
-            sizes[witness.key] = size
-            again.append(witness)
-    answers.update(_ask_all(head, again, sizes))
+    answers = _answers(run, head, due, sizes)
     cosigned = []
     with transaction.atomic():
         for witness, row in due:
@@ -214,6 +205,31 @@ def ask(run: JobRun) -> dict[str, int]:
         result = {"asked": len(due), "cosigned": len(cosigned)}
         run.finish(result)
     return result
+
+
+def _answers(
+    run: JobRun, head: _Head, due: Sequence[tuple[Witness, LogWitness]], sizes: dict[str, int]
+) -> dict[str, _Answer]:
+    """Ask the witnesses, and once more from the size that they name; *sizes* gets these."""
+    answers: dict[str, _Answer] = {}
+    asked = []
+    for witness, row in due:
+        if row.size > head.checkpoint.size:
+            # There is no proof that a log continues a larger one: leaves are gone, as this database remembers.
+            answers[witness.key] = _Answer(size=row.size)
+        else:
+            asked.append(witness)
+    answers.update(_ask_all(head, asked, sizes))
+    run.check()
+    # A witness knows better than this database how far it has cosigned: the database may be an older backup.
+    again = []
+    for witness in asked:
+        size = answers[witness.key].size
+        if size is not None and size != sizes[witness.key] and size <= head.checkpoint.size:
+            sizes[witness.key] = size
+            again.append(witness)
+    answers.update(_ask_all(head, again, sizes))
+    return answers
 
 
 def _ask_all(head: _Head, witnesses: Sequence[Witness], sizes: Mapping[str, int]) -> dict[str, _Answer]:

@@ -153,12 +153,15 @@ def _of_witnesses() -> list[Family]:
     found = witnesses.statuses()
     if not found:
         return []
-    behind: dict[tuple[str, ...], float] = {(each.name,): each.behind for each in found}
-    accuses: dict[tuple[str, ...], float] = {(each.name,): int(each.accuses) for each in found}
+    behind: dict[tuple[str, ...], float] = {}
+    accuses: dict[tuple[str, ...], float] = {}
     cosigned_at: dict[tuple[str, ...], float] = {}
-    for each in found:
-        cosigned_at[each.name,] = 0 if each.cosigned_at is None else each.cosigned_at.timestamp()
-    label = ("witness",)
+    for status in found:
+        # Two keys of a witness have one name; the first part of a key after the name is its id.
+        labels = status.name, status.key.split("+")[1]
+        behind[labels], accuses[labels] = status.behind, int(status.accuses)
+        cosigned_at[labels] = 0 if status.cosigned_at is None else status.cosigned_at.timestamp()
+    label = ("witness", "key")
     return [
         Family.of("muniment_log_witness_behind_leaves", "Leaves that a witness has not cosigned.", label, behind),
         Family.of(

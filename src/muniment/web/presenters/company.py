@@ -263,7 +263,7 @@ def safe_link(value: object, schemes: tuple[str, ...] = ("http", "https")) -> st
     if not isinstance(value, str):
         return ""
     text = value.strip()
-    # People type a website without its scheme. A text without a dot is no host, and a colon is taken as that of a scheme.
+    # People type a website without its scheme. A text without a dot is no host; a colon ends a scheme.
     if "." in text and ":" not in text:
         text = f"https://{text}"
     try:
