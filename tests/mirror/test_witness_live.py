@@ -242,5 +242,6 @@ def test_a_witness_that_does_not_know_the_log_is_told_to_the_operator(instance, 
         wait_until(lambda: "WARN It does not know this log." in shown(), within_s=60, what="the refusal", every_s=1)
         assert cosigned_sizes(product) == []
         metrics = product.get("/metrics").body.decode()
-        assert 'muniment_log_witness_accuses{witness="other.example/w1"} 0' in metrics
-        assert f'muniment_log_witness_behind_leaves{{witness="other.example/w1"}} {size_of(product)}' in metrics
+        labels = f'{{key="{stranger.key.split("+")[1]}",witness="other.example/w1"}}'
+        assert f"muniment_log_witness_accuses{labels} 0" in metrics
+        assert f"muniment_log_witness_behind_leaves{labels} {size_of(product)}" in metrics

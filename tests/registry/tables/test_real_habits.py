@@ -300,3 +300,48 @@ def test_contact_name_is_a_person_to_check_and_other_role_is_asked():
 )
 def test_a_place_or_a_time_in_brackets_is_beside_the_position(cell, title):
     assert person_in(cell, "CEO") == ("Ida Alder", title, "")
+
+
+# ---------------------------------------------------------------------- what looks like such a habit, and is none
+
+
+def test_two_persons_of_a_row_in_parts_are_not_made_one():
+    groups = ("", "", "", "Director", "Director", "Secretary", "Secretary")
+    parts = ("Organization", "Website", "Industry", "First name", "Last name", "First name", "Last name")
+    rows = []
+    for name in NUMBERS:
+        rows.append((f"{name} House Ltd", f"https://{name}.example".lower(), "Boats", "Ida", "Cedar", "Kim", "Elm"))
+    sheet, mapping = proposed(groups, parts, *rows)
+    found = converted(sheet, mapping)
+    assert len(found.companies) == len(NUMBERS)
+    people = {str(position["person"]["name"]) for _, line in found.companies for position in line["positions"]}
+    assert people == {"Ida Cedar"}
+    assert any("Secretary" in str(group) for group in grouped(found.losses)), "who is left out is told"
+
+
+def test_a_row_of_a_text_with_one_value_in_several_columns_is_a_row():
+    rows = [("Company", "Legal name", "Short name", "City"), ("Alder", "Alder Ltd", "Al", "Oslo"), ("Elm",) * 3 + ("",)]
+    sheet, mapping = proposed(*rows, delimiter=",")
+    assert len(converted(sheet, mapping).companies) == 2
+
+
+def test_a_column_whose_heading_is_in_the_row_of_groups_has_a_heading():
+    groups = ("Company", "Address", "Address", "Website")
+    parts = ("Name", "Street", "City", "")
+    rows = [(f"{name} House", "Elm Road 1", "Oslo", f"https://{name}.example".lower()) for name in NUMBERS]
+    sheet, mapping = proposed(groups, parts, *rows, delimiter=",")
+    assert "cells" not in mapping.table[0].check
+    assert not any("more cells" in str(loss.reason) for loss in converted(sheet, mapping).losses)
+
+
+def test_one_word_among_many_answers_does_not_make_them_numbers():
+    column = Column("Listed")
+    propose_kind(column, ["1", "0"] * 20 + ["unknown"])
+    assert column.kind == "yesno"
+
+
+def test_a_table_whose_headings_a_person_chose_is_not_skipped():
+    names = Sheet("Companies", [["Company", "Country"], ["Alder House", "Norway"], ["Birch House", "Italy"]])
+    notes = Sheet("Notes", [["Issue checked", "Result"], ["Duplicate rule", "Kept one"], ["Old ticker", "Removed"]])
+    mapping = propose([names, notes], "companies.xlsx", {"Notes": 1})
+    assert mapping.table[1].kind == "companies"

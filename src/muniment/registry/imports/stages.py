@@ -52,7 +52,7 @@ from muniment.registry.tables.operations import Prepared, convert, import_record
 from muniment.registry.tables.proposing import JUDGED, decide_options, propose, propose_columns
 from muniment.registry.tables.reading import TableFile, open_file
 from muniment.registry.tables.records import Loss, Records, grouped, table_of
-from muniment.registry.tables.values import is_blank
+from muniment.registry.tables.values import values_in
 
 LANE: Final = "imports"
 SHOWN_COLUMNS: Final = 300
@@ -197,7 +197,7 @@ def _proposed_of_kinds(headings: list[str], body: list[list[str]]) -> JSONObject
     """Return the columns that are proposed for each kind of rows, so that a page can change the kind at once."""
     values: list[list[str]] = []
     for index in range(len(headings)):
-        values.append([row[index][:JUDGED] for row in body if not is_blank(row[index])])
+        values.append(values_in([row[index][:JUDGED] for row in body]))
     proposed: JSONObject = {}
     for kind in (COMPANIES, PEOPLE):
         proposed[kind] = [dataclasses.asdict(column) for column in propose_columns(headings, values, kind)]

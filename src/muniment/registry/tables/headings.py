@@ -459,6 +459,14 @@ def are_groups(row: Sequence[str]) -> bool:
     return bool(_groups(row)) and len({cell for cell in row if cell}) > 1
 
 
+def width_of_headings(rows: Sequence[Sequence[str]], at: int) -> int:
+    """Return the number of columns up to the last one that has a heading in row *at*, or in a row of groups above."""
+    headings = list(rows[at])
+    if at and are_groups(rows[at - 1]):
+        headings = [heading or group for heading, group in zip(headings, rows[at - 1], strict=False)]
+    return max((n + 1 for n, heading in enumerate(headings) if heading), default=0)
+
+
 def headings_of(rows: Sequence[Sequence[str]], at: int) -> list[str]:
     """
     Return the headings in row *at*, each once; a row of groups over them, which a merged cell makes, is joined.

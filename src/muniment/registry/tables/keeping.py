@@ -50,7 +50,8 @@ def _kind_of(heading: str, values: Sequence[str]) -> str:
     """Return the kind that nearly all values of a column have."""
     are_numbers = _are_mostly(values, _is_number)
     # Shares of 1 and 0.5 are numbers, though most of them are 1.
-    if _are_mostly(values, is_yes_or_no) and not (are_numbers and not all(map(is_yes_or_no, values))):
+    has_other_numbers = any(_is_number(value) and not is_yes_or_no(value) for value in values)
+    if _are_mostly(values, is_yes_or_no) and not has_other_numbers:
         return "yesno"
     if are_numbers:
         return "text" if _are_identifiers(heading, values) else "number"

@@ -41,6 +41,7 @@ from muniment.registry.tables.headings import (
     kind_of_table,
     meaning_of,
     meanings_of,
+    width_of_headings,
 )
 from muniment.registry.tables.keeping import propose_kind
 from muniment.registry.tables.mapping import NAMES, FileMapping, TableMapping
@@ -96,7 +97,7 @@ def propose(sheets: Sequence[Sheet], file_name: str, headers: Mapping[str, int] 
         headers: the numbers of rows with headings that a person chose, by the name of the table; 0 for none.
     """
     tables = [_propose_table(sheet, file_name, headers.get(sheet.name), is_only=len(sheets) == 1) for sheet in sheets]
-    _skip_notes(tables)
+    _skip_notes([table for table in tables if table.name not in headers])
     first = sheets[0]
     return FileMapping(tables, first.encoding, first.delimiter)
 
@@ -106,7 +107,8 @@ def _skip_notes(tables: Sequence[TableMapping]) -> None:
     with_names = [table for table in tables if any(each.field in NAMES and not each.check for each in table.column)]
     for table in tables:
         has_meaning = any(column.field and not column.check for column in table.column)
-        if with_names and not has_meaning:
+        # Headings that are asked for may be wrong, so that nothing is known of what the table has.
+        if with_names and not has_meaning and "header" not in table.check:
             table.kind, table.check, table.combine = SKIP, [], ""
 
 
@@ -143,7 +145,7 @@ def has_cells_beyond(sheet: Sheet, at: int) -> bool:
     """Return whether rows of a text have more cells than the headings: a separator is in a cell without quotes."""
     if not sheet.delimiter or at < 0:
         return False
-    width = max((n + 1 for n, heading in enumerate(sheet.rows[at]) if heading), default=0)
+    width = width_of_headings(sheet.rows, at)
     return any(any(row[width:]) for row in sheet.rows[at + 1 :])
 
 
@@ -527,6 +529,9 @@ def _take_names_in_parts(columns: Sequence[Column], taken: dict[str, int]) -> No
         if of_group not in {"name", PEOPLE_FIELD} or of_group in taken or not all(parts.values()):
             continue
         if len({*parts.values()}) < 2:
+            continue
+        # The fields hold one person of a row: a second group would be taken for more names of the first person.
+        if of_group == PEOPLE_FIELD and {"people.first", "people.last"} & taken.keys():
             continue
         for n, part in parts.items():
             field = "name" if of_group == "name" else f"people.{part}"

@@ -32,7 +32,7 @@ from muniment.registry.tables.fields import (
     is_of_vocabulary,
 )
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.headings import are_groups, group_of, header_row, headings_of
+from muniment.registry.tables.headings import are_groups, group_of, header_row, headings_of, width_of_headings
 from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.persons import PersonInCell, full_name, split
 from muniment.registry.tables.values import Lost, address_of, people_in, value_of
@@ -356,7 +356,7 @@ class _Conversion:
                 self.losses.append(Loss(sheet.name, number, "", "is a total, and is left out"))
             elif tuple(cells) in repeated:
                 self.losses.append(Loss(sheet.name, number, "", "repeats the headings, and is left out"))
-            elif _is_merged(cells):
+            elif not sheet.delimiter and _is_merged(cells):
                 text = next(filter(None, cells))
                 self.losses.append(
                     Loss(sheet.name, number, "", "is one text over several columns, and is left out", text)
@@ -383,7 +383,7 @@ class _Conversion:
         """Report the rows of a text that have more cells than the headings."""
         if not sheet.delimiter or not at:
             return
-        width = max((n + 1 for n, heading in enumerate(sheet.rows[at - 1]) if heading), default=0)
+        width = width_of_headings(sheet.rows, at - 1)
         for number, cells in enumerate(sheet.rows[at:], at + 1):
             if any(cells[width:]):
                 reason = "has more cells than there are headings, so values may be in the wrong columns"
@@ -759,18 +759,19 @@ def _headings(sheet: Sheet, table: TableMapping) -> tuple[int, list[str]]:
 
 def _is_part_of_name(column: Column, columns: Sequence[tuple[int, Column]]) -> bool:
     """Return whether several columns hold one name: two last names, or the columns of one group."""
-    if column.field in {"name.last", "people.last"}:
-        return True
     group = group_of(column.heading)
     others = [other for _, other in columns if other is not column and other.field == column.field]
-    return column.field == "name" and bool(group) and any(group_of(other.heading) == group for other in others)
+    is_of_one_group = any(group_of(other.heading) == group for other in others)
+    if column.field in {"name.last", "people.last"}:
+        return is_of_one_group
+    return column.field == "name" and bool(group) and is_of_one_group
 
 
 _MERGED_CELLS: Final = 3
 
 
 def _is_merged(cells: Sequence[str]) -> bool:
-    """Return whether a row is one text in a merged cell, as titles between rows and notes below them are."""
+    """Return whether a row of a workbook is one text in a merged cell, as titles between rows are."""
     texts = [cell for cell in cells if cell]
     return len(texts) >= _MERGED_CELLS and len({*texts}) == 1
 
