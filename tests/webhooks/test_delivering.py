@@ -635,7 +635,36 @@ def test_an_endpoint_is_slow_by_its_latest_response(milliseconds, is_slow):
     assert ("a" in made.slow) is is_slow
 
 
-def test_events_of_many_subjects_share_a_connection_and_a_failure_ends_the_row(site):
+def test_a_row_is_sent_by_one_connection_and_ends_at_a_failure_or_when_its_time_is_over(site, monkeypatch):
+    endpoint = of_registry()
+    for number in range(5):
+        recorded(endpoint, subject=f"company:{number}")
+    deliveries = list(Delivery.objects.order_by("pk"))
+    ports = []
+
+    def answer(request):
+        ports.append(request.client_address[1])
+        if len(ports) == 3:
+            request.send_error(500)
+        else:
+            ok(request)
+
+    site.answers["a.hooks.example"] = answer
+    monkeypatch.setattr(site._server.RequestHandlerClass, "protocol_version", "HTTP/1.1")  # it keeps connections
+
+    def send():
+        outcomes = delivering.Outcomes()
+        delivering.send_in_a_row(endpoint.url, delivering.secrets_of(endpoint), deliveries, outcomes)
+        return [outcomes.get()[1].is_success for _ in range(outcomes.qsize())]
+
+    assert send() == [True, True, False], "the two after the failure are left to a later turn"
+    assert len({*ports}) == 1
+    assert send() == [True] * 5
+    monkeypatch.setattr(delivering, "IN_A_ROW_S", -1.0)
+    assert send() == [True]
+
+
+def test_after_a_failure_in_a_row_the_others_are_sent_and_it_waits(site):
     endpoint = of_registry()
     for number in range(5):
         recorded(endpoint, subject=f"company:{number}")
