@@ -6,13 +6,22 @@ from muniment.kernel.phrases.phrase import marked
 from muniment.registry_toml.applied import current
 from muniment.registry_toml.document import Query, RegistrySettings
 
+COMPANIES_BY_COUNTRY: Final = (
+    "WITH places AS (\n"
+    "  SELECT company, country FROM addresses WHERE country IS NOT NULL\n"
+    "  UNION SELECT company, derived_countries FROM derived_countries)\n"
+    "SELECT country, count(*) AS companies FROM places\n"
+    "GROUP BY country ORDER BY companies DESC, country LIMIT 25"
+)
+"""A company counts once in each country in which it has an address, as on the map."""
 SHIPPED: Final = (
     Query(
         "people-in-several-teams",
         marked("People in several teams"),
         marked("People who hold positions at more than one company."),
         "SELECT name, slug AS person, company_count AS companies,\n"
-        "  (SELECT group_concat(DISTINCT company) FROM positions WHERE person = slug) AS teams\n"
+        "  (SELECT group_concat(company, ', ') FROM\n"
+        "    (SELECT DISTINCT company FROM positions WHERE person = slug)) AS teams\n"
         "FROM people WHERE company_count > 1\n"
         "ORDER BY companies DESC, name LIMIT 500",
         "none",
@@ -69,17 +78,17 @@ SHIPPED: Final = (
         "treasury-by-industry",
         marked("Treasury by industry"),
         marked("The average treasury of the companies in each industry that state one."),
+        # An amount with a note is something else, such as a sum of grants.
         "SELECT industry, round(avg(treasury)) AS average, count(treasury) AS companies FROM companies\n"
-        "WHERE treasury IS NOT NULL AND industry IS NOT NULL\n"
+        "WHERE treasury IS NOT NULL AND treasury_note IS NULL AND industry IS NOT NULL\n"
         "GROUP BY industry ORDER BY average DESC LIMIT 25",
         "bar",
     ),
     Query(
         "companies-by-country",
         marked("Companies by country"),
-        marked("How many companies have their first address in each country."),
-        "SELECT country, count(*) AS companies FROM companies\n"
-        "WHERE country IS NOT NULL GROUP BY country ORDER BY companies DESC, country LIMIT 25",
+        marked("How many companies have an address in each country, as on the map."),
+        COMPANIES_BY_COUNTRY,
         "bar",
     ),
     Query(

@@ -108,6 +108,7 @@ QUESTIONS = {
     "everything in Lisbon": ((), [["optimism", "Lisbon", None, "PT"]]),
     "people in Lisbon": ((), [["ada", "Ada", "optimism"]]),
     "companies by type": ((), [["corporation", 3]]),
+    "companies by country": ((), [["PT", 1]]),
     "how many companies are there": ((), [[3]]),
 }
 

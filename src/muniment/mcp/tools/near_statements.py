@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from muniment.registry_toml.queries import COMPANIES_BY_COUNTRY
 from muniment.schema.company_parts import PROPOSAL_STATUSES, SOCIALS
 from muniment.store.search_text import pieces
 
@@ -124,9 +125,10 @@ def _of_sums(asked: _Question) -> str:
     if not asked.has("treasury", "treasuries") or not asked.has(*_SUMS):
         return ""
     group = next((column for word, column in _GROUPS.items() if word in asked.words), "state")
+    # An amount with a note is something else, such as a sum of grants.
     return (
         f"SELECT {group}, count(treasury) AS companies, avg(treasury) AS average, sum(treasury) AS total"
-        f" FROM companies GROUP BY {group} ORDER BY 3 DESC"
+        f" FROM companies WHERE treasury_note IS NULL GROUP BY {group} ORDER BY 3 DESC"
     )
 
 
@@ -147,6 +149,8 @@ def _of_places(asked: _Question) -> str:
 
 def _of_groups(asked: _Question) -> str:
     group = next((column for word, column in _GROUPS.items() if {word, f"{word}s"} & asked.words), "")
+    if group == "country" and asked.has(*_COMPANIES):
+        return COMPANIES_BY_COUNTRY
     if group and asked.has(*_COMPANIES):
         return f"SELECT {group}, count(*) AS companies FROM companies GROUP BY {group} ORDER BY 2 DESC"
     if asked.has("how", "number", "count") and asked.has(*_COMPANIES):
