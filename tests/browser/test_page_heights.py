@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -170,4 +171,42 @@ def test_the_names_of_the_pages_are_in_one_row_beside_the_account(browser, site,
     page.evaluate("document.fonts.ready.then(() => null)")
     assert page.evaluate("document.documentElement.lang") == language
     assert page.evaluate("document.querySelector('.top').getBoundingClientRect().height") < 100
+    context.close()
+
+
+def test_letters_twice_as_large_enlarge_the_picture_of_a_network_as_a_whole(browser, site):
+    context = browser.new_context(base_url=ORIGIN, viewport={"width": 1280, "height": 900})
+    context.route("**/*", site)
+    page = context.new_page()
+    devtools = context.new_cdp_session(page)
+    devtools.send("Page.enable")
+    devtools.send("Page.setFontSizes", {"fontSizes": {"standard": 32, "fixed": 26}})
+    page.goto("/companies/largest/network")
+    page.evaluate("document.fonts.ready.then(() => null)")
+    drawing, own, *names = page.evaluate(
+        "[...document.querySelectorAll('.network, .network text')].map(e => {"
+        " const box = e.getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom] })"
+    )
+    assert len(names) > 20
+    assert own[0] >= drawing[0]
+    assert max(right for _, _, right, _ in names) <= drawing[2]
+    people = sorted(box for box in names if box[0] < drawing[2] / 2)
+    tops = sorted((top, bottom) for _, top, _, bottom in people)
+    assert all(above[1] <= below[0] + 1 for above, below in pairwise(tops))
+    assert tops[0][1] - tops[0][0] > 26
+    context.close()
+
+
+def test_each_name_of_a_comparison_is_beside_the_next_on_a_phone(browser, site):
+    context = browser.new_context(base_url=ORIGIN, viewport={"width": 390, "height": 844})
+    context.route("**/*", site)
+    page = context.new_page()
+    page.goto("/compare?c=company-2&c=company-3&c=company-4&c=company-5")
+    names = page.evaluate(
+        "[...document.querySelectorAll('.sides thead .name')].map(e => {"
+        " const range = document.createRange(); range.selectNodeContents(e);"
+        " return [range.getBoundingClientRect().right, e.closest('th').getBoundingClientRect().right] })"
+    )
+    assert len(names) == 4
+    assert all(name <= column for name, column in names)
     context.close()
