@@ -107,6 +107,9 @@ def test_decided_votes_are_drawn_by_year_with_their_numbers():
     heights = [float(each) for each in re.findall(r'height="([\d.]+)"', html)]
     assert heights == [40.0, 0.0, 0.0, 13.33]
     assert votes_over_time(votes[:3]) == ""  # a single year is no course
+    # The page says how many proposals there are, so a picture of fewer says of how many it is.
+    assert html.startswith('<p class="quiet small">Decided votes by year: 4 of 6 proposals</p>')
+    assert "<p" not in votes_over_time(votes[:4])
 
 
 def test_many_holders_are_drawn_as_the_ten_largest_and_the_others():

@@ -91,8 +91,8 @@ def test_listed_holders_say_whether_they_are_all(shares, sentence):
         ([60, 40], "Token holders, the largest with 60%"),
         ([100], "Token holder"),
         ([30], "Listed holder, with 30% of all tokens"),
-        ([30.456, 0.1, 0.2], "Listed holders with 30.8% of all tokens, the largest 30.46%"),
-        ([0.0001, 0.0002], "Listed holders with 0.0003% of all tokens, the largest 0.0002%"),
+        ([30.456, 0.1, 0.2], "Listed holders with 30.8% of all tokens together; the largest has 30.46%"),
+        ([0.0001, 0.0002], "Listed holders with 0.0003% of all tokens together; the largest has 0.0002%"),
         ([30, None], "Listed holders"),
     ],
 )

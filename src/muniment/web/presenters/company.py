@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
@@ -444,7 +445,17 @@ def votes_over_time(proposals: Sequence[JSONObject]) -> SafeString:
         passed, failed = decided[year]["passed"], decided[year]["failed"]
         shown = words % {"passed": number(passed), "failed": number(failed)}
         rows.append((year, shown, [("tint-good", passed), ("tint-bad", failed)]))
-    return charts.columns(gettext("Decided votes by year"), rows, unit=gettext("Votes"))
+    title = gettext("Decided votes by year")
+    chart = charts.columns(title, rows, unit=gettext("Votes"))
+    counted = sum(decided[year].total() for year in years)
+    if counted == len(proposals):
+        return chart
+    # The others are open, have no recorded outcome or day, or were decided before these years.
+    of_all = gettext("%(counted)s of %(total)s proposals") % {
+        "counted": number(counted),
+        "total": number(len(proposals)),
+    }
+    return format_html('<p class="quiet small">{}: {}</p>{}', title, of_all, chart)
 
 
 def proposal_row(proposal: JSONObject) -> JSONObject:

@@ -286,7 +286,7 @@ def holders_label(holders: Sequence[JSONObject]) -> str:
         return gettext("Token holder") if is_whole else gettext("Listed holder, with %(share)s of all tokens") % values
     if is_whole:
         return gettext("Token holders, the largest with %(largest)s") % values
-    return gettext("Listed holders with %(share)s of all tokens, the largest %(largest)s") % values
+    return gettext("Listed holders with %(share)s of all tokens together; the largest has %(largest)s") % values
 
 
 def concentration_of(holders: Iterable[JSONObject]) -> Concentration | None:

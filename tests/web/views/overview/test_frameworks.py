@@ -87,7 +87,7 @@ def test_a_company_shows_the_frameworks_that_it_runs(visitor, publisher):
     html = visitor.get("/companies/harbour").text
     valid(html)
     assert re.findall(r'href="/frameworks/(prize-[0-9]+)"', html) == [f"prize-{n}" for n in range(20, 26)]
-    assert 'href="/frameworks?company=harbour"' in html
+    assert '<a href="/frameworks?company=harbour">Show all 8 frameworks</a>' in html
     assert "Basic facts only" not in html
     publisher.unlist("framework", *(f"prize-{n}" for n in range(20, 28)))
     assert "prize-20" not in visitor.get("/companies/harbour").text
