@@ -590,7 +590,24 @@ def test_amounts_in_another_currency_are_told_before_an_import(heading, amounts,
     assert mapping.doubts() == []
 
 
-@pytest.mark.parametrize("headings", [["reg-code", "reg-nom"], ["dep-code", "dep-nom"]])
+@pytest.mark.parametrize(
+    "headings",
+    [
+        ["reg-code", "reg-nom"],
+        ["dep-code", "dep-nom"],
+        ["province_code", "province_name"],
+        ["State Code", "State name"],
+        ["Bundesland-Nr", "Bundesland"],
+        ["region_code", "Name of region"],
+        ["codice_regione", "denominazione_regione"],
+        ["provinciecode", "provincienaam"],
+    ],
+)
 def test_a_name_of_a_region_beside_its_code_is_the_state(headings):
     rows = [["Fondation Aulne", "84", "Isère"], ["Association Bouleau", "75", "Paris"]]
     assert fields(["Nom", *headings], *rows) == {"Nom": "name", headings[0]: "", headings[1]: "address.state"}
+
+
+def test_the_name_of_what_is_no_place_means_no_place():
+    rows = [["Alder Trust", "Lamp", "a.txt"], ["Birch Club", "Boat", "b.txt"]]
+    assert fields(["Company", "Product name", "File name"], *rows)["Product name"] == ""

@@ -6,8 +6,9 @@ A file has these parts, each a name with words that are separated by commas:
 - ``companies`` and ``people``: the headings of each field;
 - ``unsure``: headings that only may mean a field, which a person should check;
 - ``titles``: the headings over names of people that say a position;
-- ``words``: ``qualifiers`` that add nothing to a heading; headings that are ``left_out`` because they are private,
-  internal, or have no field; and ``figures``, such as money that was raised, which have no field and are public;
+- ``words``: ``qualifiers`` that add nothing to a heading; ``labels``, which say that a column has the name of a place;
+  headings that are ``left_out`` because they are private, internal, or have no field; and ``figures``, such as money
+  that was raised, which have no field and are public;
 - ``values``: what cells say: statuses, blanks, totals, scales of numbers, and the twelve months;
 - ``names``: usual ``given`` names of people, and words in names of ``organizations``.
 
@@ -53,6 +54,7 @@ class Catalogue:
     unsure: dict[str, str] = field(default_factory=dict)
     titles: set[str] = field(default_factory=set)
     qualifiers: set[str] = field(default_factory=set)
+    labels: set[str] = field(default_factory=set)
     left_out: set[str] = field(default_factory=set)
     figures: set[str] = field(default_factory=set)
     statuses: dict[str, str] = field(default_factory=dict)
@@ -112,6 +114,7 @@ def _add(found: Catalogue, said: dict[str, dict[str, Any]]) -> None:
     found.organizations |= {*_keys(names_of.get("organizations", ""))}
     words_of = said.get("words", {})
     found.qualifiers |= {*_keys(words_of.get("qualifiers", ""))}
+    found.labels |= {*_keys(words_of.get("labels", ""))}
     found.left_out |= {*_keys(words_of.get("left_out", ""))} - {""}
     figures = {*_keys(words_of.get("figures", ""))}
     found.figures |= figures

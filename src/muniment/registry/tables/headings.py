@@ -176,9 +176,10 @@ def _match(heading: str, kind: str, nearly: bool) -> Match:  # noqa: FBT001, PLR
         # Words that leave a column out were looked for among all tokens.
         if meaning and not meaning.is_left_out:
             return meaning._replace(quality=READ)
+    place = _place_that_is_named(tokens, kind)
     if not nearly:
-        return _NONE
-    return _day_that_begins(tokens, kind) or _near(whole, kind)
+        return place or _NONE
+    return place or _day_that_begins(tokens, kind) or _near(whole, kind)
 
 
 def _meaning_of_word(word: str, heading: str, kind: str) -> Match | None:
@@ -190,6 +191,26 @@ def _meaning_of_word(word: str, heading: str, kind: str) -> Match | None:
         return Match((words.unsure[word],), is_guess=True)
     is_longitude = word == "lon" and heading.isascii()  # the key of the Swedish word for pay is the same
     return _LEFT_OUT if word in words.left_out and not is_longitude else None
+
+
+def _place_that_is_named(tokens: Sequence[str], kind: str) -> Match | None:
+    """
+    Return the part of an address whose name a heading says it holds: "province name", "libelle_region", "省份名".
+
+    Only for places: the name of a product or of a file is no field.
+    """
+    labels = catalogue().labels
+    rest = [token for token in tokens if key(token) not in labels]
+    words = [*_without_qualifiers(rest)] if len(rest) < len(tokens) else []
+    whole = key("".join(tokens))
+    # Compounds end with the word: "provincienaam", "시도명".
+    words += [whole.removesuffix(label) for label in labels if whole.endswith(label)]
+    for word in filter(None, words):
+        meaning = _meaning_of_word(word, word, kind) or _NONE
+        places = [field for field in meaning.fields if field.startswith("address.")]
+        if places:
+            return Match(tuple(places), quality=READ)
+    return None
 
 
 def _day_that_begins(tokens: Sequence[str], kind: str) -> Match | None:

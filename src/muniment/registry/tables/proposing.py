@@ -31,6 +31,7 @@ from muniment.registry.tables.fields import (
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import (
     KNOWN,
+    NEAR,
     HeaderRow,
     Match,
     group_of,
@@ -634,6 +635,9 @@ def _rank(heading: str, match: Match, n: int) -> tuple[bool, int, bool, int]:
     is_general = _is_general(heading)
     # "Name" beside "Organization" can be the name of a person.
     quality = min(match.quality, KNOWN) if is_general else match.quality
+    # "State code" gives way to "State name", whatever words each has.
+    if match.fields[:1] == ("address.state",) and _OF_CODES.search(heading.replace("_", " ")):
+        quality = NEAR
     return (match.is_guess, -quality, is_general, n)
 
 
@@ -644,6 +648,9 @@ def _is_general(heading: str) -> bool:
     return is_name or heading.casefold().strip() in _BETTER_LAST
 
 
+_OF_CODES: Final = re.compile(
+    r"\b(?:code|cod|kode|kód|kod|código|codice|iso|nr|id)\b|代码|代碼|コード|코드", re.IGNORECASE
+)
 _OF_PERSONS: Final = ("people", "people.first", "people.last")
 
 
