@@ -33,6 +33,7 @@ CALLS: Final = {
     ),
     **dict.fromkeys(("marked", "Phrase", "ValueError"), (0,)),
     "Lost": (0, 1),
+    "Noted": (1, 2),
     "Loss": (3, 5),
     "Finding": (0, 2),
     "InvalidSettings": (0,),

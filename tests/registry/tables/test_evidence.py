@@ -15,7 +15,7 @@ from muniment.registry.tables.persons import (
     person_in,
 )
 from muniment.registry.tables.proposing import propose
-from muniment.registry.tables.records import KnownRows, records_of
+from muniment.registry.tables.records import KnownRows, grouped, records_of
 from muniment.registry.tables.values import address_of, end_of_addresses
 
 PERSONS = ["Ida Alder", "Tom Birch", "Anna Cedar", "Marco Damm", "Raphael Elm, CFA", "Petra Fir"]
@@ -611,3 +611,39 @@ def test_a_name_of_a_region_beside_its_code_is_the_state(headings):
 def test_the_name_of_what_is_no_place_means_no_place():
     rows = [["Alder Trust", "Lamp", "a.txt"], ["Birch Club", "Boat", "b.txt"]]
     assert fields(["Company", "Product name", "File name"], *rows)["Product name"] == ""
+
+
+def test_addresses_of_persons_are_not_kept_with_all_columns():
+    """A column of a second address has no field; "Keep all" would make that of each person public."""
+    headings = ["Company", "Email", "Second email", "Web team email", "Contact email"]
+    rows = [
+        ["Alder Trust", "office@a.example", "ida.alder@a.example", "web@a.example", "hello@a.example"],
+        ["Birch Club", "office@b.example", "Tom Birch <tb@b.example>", "www@b.example", "hello@b.example"],
+    ]
+    kinds = {each.heading: each.kind for each in mapped(table(headings, *rows)).column if not each.field}
+    assert kinds == {"Second email": "", "Web team email": "text", "Contact email": ""}
+
+
+def test_of_several_addresses_of_mail_the_first_is_imported_and_asked_if_it_is_a_persons():
+    rows = [["Alder Trust", "office@a.example; ida@a.example"], ["Birch Club", "office@b.example / info@b.example"]]
+    sheet = table(["Company", "E-mail"], *rows)
+    assert not mapped(sheet).column[1].check
+    found = converted(sheet)
+    assert [line["company"]["socials"]["email"] for _, line in found.companies] == [
+        "office@a.example",
+        "office@b.example",
+    ]
+    [group] = grouped(found.losses)
+    assert (group.rows, group.first.example) == ([2, 3], "office@a.example; ida@a.example")
+    rows[0][1] = "ida@a.example, office@a.example"
+    assert mapped(table(["Company", "E-mail"], *rows)).column[1].check
+    rows[0][1] = "Ida Alder <chair@a.example>; office@a.example"
+    assert mapped(table(["Company", "E-mail"], *rows)).column[1].check
+
+
+def test_the_time_of_a_day_is_told_and_midnight_is_none():
+    rows = [["Alder Trust", "2021-03-04 13:45"], ["Birch Club", "2021-03-05T00:00:00Z"]]
+    found = converted(table(["Company", "Member since"], *rows))
+    assert [line["company"]["listedAt"] for _, line in found.companies] == ["2021-03-04", "2021-03-05"]
+    [loss] = found.losses
+    assert (loss.row, loss.example, loss.reason) == (2, "2021-03-04 13:45", "is imported without the time of day")

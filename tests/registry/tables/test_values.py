@@ -10,7 +10,9 @@ from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.mapping import read_mapping
 from muniment.registry.tables.persons import LAST_FIRST, separator_of_people
 from muniment.registry.tables.proposing import propose
-from muniment.registry.tables.values import Lost, address_of, code_of_country, people_in, value_of
+from muniment.registry.tables.values import Lost, Noted, address_of, addresses_in, code_of_country, people_in, value_of
+
+NO_TIME = "To keep the time, map the column to an additional field of text."
 
 
 def value(field: str, text: str, /, **options: object) -> object:
@@ -53,6 +55,33 @@ def test_the_order_of_dates_is_decided_by_the_column(cells, order):
 )
 def test_days(text, order, found):
     assert value("listedAt", text, order=order) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "order", "is_told"),
+    [
+        ("04.03.2021 08:00", "DMY", True),
+        ("2021-03-04 13:45", "YMD", True),
+        ("2021-03-04T13:45+02:00 (CEST)", "YMD", True),
+        ("March 4, 2021 1:45 PM", "MDY", True),
+        ("2021-03-04T00:00:30", "YMD", True),
+        ("04.03.2021 12:00 PM", "DMY", True),
+        ("44259.5", "EXCEL", True),
+        ("1614865500", "UNIX", True),
+        ("2021-03-04 00:00", "YMD", False),
+        ("2021-03-04T00:00:00.000Z", "YMD", False),
+        ("04.03.2021 12:00 AM", "DMY", False),
+        ("44259.0", "EXCEL", False),
+        ("44259", "EXCEL", False),
+        ("1614816000", "UNIX", False),
+        ("1614816000000", "UNIX", False),
+        ("04.03.2021", "DMY", False),
+    ],
+)
+def test_a_time_after_a_date_is_told(text, order, is_told):
+    told = Noted("2021-03-04", "is imported without the time of day", NO_TIME)
+    assert value("listedAt", text, order=order) == (told if is_told else "2021-03-04")
+    assert value("extra:founded", text, order=order) == (told if is_told else "2021-03-04")
 
 
 def test_founding_dates_keep_what_they_have():
@@ -110,7 +139,7 @@ def test_links_addresses_and_words():
     assert value("website", "[Acme](https://a.example)") == "https://a.example"
     assert value("website", "see below") == "lost: is not a web address"
     assert value("socials.email", "Office <o@a.example>") == "o@a.example"
-    assert value("socials.email", "a@a.example, b@a.example") == "lost: is not one email address"
+    assert value("socials.email", "a@a.example, or call") == "lost: is not one email address"
     assert value("status", "Aufgelöst") == "inactive"
     assert value("status", "Paused", words={"paused": "inactive"}) == "inactive"
     assert value("status", "Paused") == 'lost: "Paused" is not a known status'
@@ -125,6 +154,34 @@ def test_links_addresses_and_words():
         "NL",
         "",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "addresses"),
+    [
+        ("a@x.example; b@x.example", ["a@x.example", "b@x.example"]),
+        ("a@x.example, b@y.example", ["a@x.example", "b@y.example"]),
+        ("a@x.example / b@y.example", ["a@x.example", "b@y.example"]),
+        ("a@x.example b@y.example", ["a@x.example", "b@y.example"]),
+        ("a@x.example\nb@y.example", ["a@x.example", "b@y.example"]),
+        ("a@x.example und b(at)y.example", ["a@x.example", "b@y.example"]),
+        ("A <a@x.example>; B, C <b@y.example>", ["a@x.example", "b@y.example"]),
+        ("Alder, Ida <a@x.example>", ["a@x.example"]),
+        ("a@x.example; a@x.example;", ["a@x.example"]),
+        ("mailto:a@x.example, mailto:b@x.example", ["a@x.example", "b@x.example"]),
+        ("not a@x.example but b@x.example", []),
+        ("old: a@x.example, new: b@x.example", []),
+        ("a@x.example, " * 80, []),
+    ],
+)
+def test_several_addresses_of_mail_in_a_cell(text, addresses):
+    assert addresses_in(text) == addresses
+    found = value("socials.email", text)
+    if len(addresses) > 1:
+        assert isinstance(found, Noted)
+        assert found.value == addresses[0]
+    else:
+        assert found == (addresses[0] if addresses else "lost: is not one email address")
 
 
 def test_an_address_in_one_cell_keeps_every_word():

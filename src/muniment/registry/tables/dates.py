@@ -24,6 +24,7 @@ _WEEKDAY: Final = re.compile(r"^[^\W\d_]{2,12}\.?,\s+(?=\d)")
 _TIME: Final = re.compile(
     r"[ T,]+\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:\s?(?:Z|UTC|AM|PM|[+-]\d{2}:?\d{2}|Uhr))?$", re.IGNORECASE
 )
+_MIDNIGHT: Final = re.compile(r"[ T,]+(?:0?0:00(?::00(?:\.0+)?)?(?![\d:.]|\s?PM)|12:00(?::00)?\s?AM)", re.IGNORECASE)
 _OF: Final = r"(?:\s+(?:de|del|of|d'))?"
 _DAY_MONTH_YEAR: Final = re.compile(
     rf"(\d{{1,2}})\.?(?:st|nd|rd|th|er|º|°|ª)?{_OF}[\s\-]*([^\W\d_]+)\.?,?{_OF}[\s\-]*(\d{{4}})(?:\s?(?:r|г)\.?)?",
@@ -39,6 +40,8 @@ _SERIAL: Final = re.compile(r"\d{2,7}(?:\.\d+)?")
 _MOST_DIGITS: Final = 13
 _SECONDS: Final = re.compile(r"-?\d{6,13}")
 _MILLISECONDS: Final = 100_000_000_000
+_SECONDS_OF_DAY: Final = 86_400
+_ISO_CHARACTERS: Final = len("2026-11-29")
 _MAX_CHARACTERS: Final = 100
 """Longer texts are no dates."""
 
@@ -52,6 +55,24 @@ def _plain(text: str) -> str:
 
 def without_time(text: str) -> str:
     return _TIME.sub("", text.strip()) if len(text) <= _MAX_CHARACTERS else text.strip()
+
+
+def has_time(text: str, order: str) -> bool:
+    """Return whether a date has a time of day; midnight is none, which programs write behind each date."""
+    plain = unicodedata.normalize("NFKC", text[:_MAX_CHARACTERS]).strip()
+    if order == EXCEL and _SERIAL.fullmatch(plain):
+        return not float(plain).is_integer()
+    if order == UNIX and _SECONDS.fullmatch(plain):
+        return _seconds_of(plain) % _SECONDS_OF_DAY != 0
+    written = _TIME.search(plain)
+    time = written[0] if written else ""
+    if not time and ISO.fullmatch(plain):
+        time = plain[_ISO_CHARACTERS:]  # "13:45 (CET)"
+    return bool(time) and not _MIDNIGHT.match(time)
+
+
+def _seconds_of(text: str) -> int:
+    return int(text) // 1000 if abs(int(text)) >= _MILLISECONDS else int(text)
 
 
 def day_of(text: str, order: str) -> date | None:  # noqa: PLR0911 - one for each form
@@ -86,8 +107,7 @@ def _counted(text: str, order: str) -> date | None:
         if order == EXCEL and _SERIAL.fullmatch(text) and _EARLIEST_SERIAL <= float(text) <= _LATEST_SERIAL:
             return _EPOCH + timedelta(days=int(float(text)))
         if order == UNIX and _SECONDS.fullmatch(text):
-            seconds = int(text) // 1000 if abs(int(text)) >= _MILLISECONDS else int(text)
-            return datetime.fromtimestamp(seconds, UTC).date()
+            return datetime.fromtimestamp(_seconds_of(text), UTC).date()
     except (ValueError, OverflowError, OSError):
         pass
     return day_of(text, "YMD") if not text.isdigit() else None

@@ -61,6 +61,7 @@ from muniment.registry.tables.values import (
     NO,
     YES,
     ZIP_CITY,
+    addresses_in,
     code_of_country,
     end_of_addresses,
     is_blank,
@@ -507,7 +508,7 @@ def _settle_columns(
         is_doubtful = _is_of_projects(column, name) or _is_of_another(column.heading)
         column.check = column.check or _needs_check(column, cells) or (bool(column.field) and is_doubtful)
         is_kept = not match.is_left_out or is_of_figures(column.heading)
-        if not column.field and is_kept and not (kind == PEOPLE and _are_contacts(cells)):
+        if not column.field and is_kept and not _are_contacts_of_persons(column.heading, cells, kind):
             propose_kind(column, cells)
         decide_options(column, cells)
         if kind == PEOPLE and column.field == "name":
@@ -612,8 +613,15 @@ _OF_PROJECTS: Final = re.compile(
 )
 
 
+def _are_contacts_of_persons(heading: str, values: Sequence[str], kind: str) -> bool:
+    """Return whether values are addresses of mail or phone numbers of persons, which are not proposed to be public."""
+    if not _are_contacts(values):
+        return False
+    return kind == PEOPLE or bool(_OF_CONTACTS.search(heading)) or any(map(_is_address_of_a_person, values))
+
+
 def _are_contacts(values: Sequence[str]) -> bool:
-    """Return whether values are addresses of mail or phone numbers: those of people are not proposed to be public."""
+    """Return whether values are addresses of mail or phone numbers."""
     sample = sampled(values)
     are_numbers = share(sample, lambda text: bool(_SURE_PHONE.fullmatch(text))) >= _HALF
     return bool(sample) and (share(sample, _is_email) >= _HALF or are_numbers)
@@ -707,12 +715,17 @@ def _is_address_of_a_person(text: str) -> bool:
     """Return whether an address of mail begins with the name of a person, or is of a host of private mail boxes."""
     if "@" not in text:
         return False
-    local = text.removeprefix("mailto:").partition("@")[0]
-    words = [key(part) for part in re.split(r"[._\-+\d]+", local) if part]
-    if not words:
-        return False
-    is_given_name = words[0] in catalogue().given_names and words[0] not in _ALSO_OFFICES
-    return is_given_name or bool(_PRIVATE_HOSTS.search(text))
+    # Of several addresses, the first one would be published.
+    address = next(iter(addresses_in(text)), text.removeprefix("mailto:"))
+    name_before = text.partition("<")[0] if "<" in text else ""
+    first_words = [_first_word(address.partition("@")[0]), _first_word(name_before)]
+    is_given_name = any(word in catalogue().given_names and word not in _ALSO_OFFICES for word in first_words)
+    return is_given_name or bool(_PRIVATE_HOSTS.search(address))
+
+
+def _first_word(text: str) -> str:
+    """Return the key of the first word of a name or of the local part of an address; "" if there is none."""
+    return next((key(part) for part in re.split(r"[\s._\-+\d]+", text) if part), "")
 
 
 _ALSO_OFFICES: Final = frozenset({"mark", "media", "grace", "rose", "will", "art"})

@@ -35,7 +35,7 @@ from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import are_groups, group_of, header_row, headings_of, width_of_headings
 from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.persons import PersonInCell, full_name, split
-from muniment.registry.tables.values import Lost, address_of, people_in, value_of
+from muniment.registry.tables.values import Lost, Noted, address_of, people_in, value_of
 from muniment.schema.company_parts import person_key
 
 SHOWN_ROWS: Final = 5
@@ -412,6 +412,9 @@ class _Conversion:
             text = cells[at]
             is_of_people = column.field == PEOPLE_FIELD
             content: Any = people_in(column, text) if is_of_people else value_of(column, text, self.currency)
+            if isinstance(content, Noted):
+                self.losses.append(Loss(sheet.name, number, column.heading, content.reason, text, content.fix))
+                content = content.value
             if isinstance(content, Lost):
                 self.losses.append(Loss(sheet.name, number, column.heading, content.reason, text, content.fix))
             elif content is not None and is_of_people:

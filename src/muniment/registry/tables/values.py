@@ -19,7 +19,7 @@ from muniment.kernel.wire import number
 from muniment.registry.declared.stored import fault_of
 from muniment.registry.tables.amounts import amount_in, plain_number
 from muniment.registry.tables.catalogue import catalogue, key
-from muniment.registry.tables.dates import day_of, is_year, month_of, year_of
+from muniment.registry.tables.dates import day_of, has_time, is_year, month_of, year_of
 from muniment.registry.tables.fields import ASK, EXTRA, Column, TableField
 from muniment.registry.tables.persons import PersonInCell, person_in, split, split_names
 from muniment.schema.declared.identifiers import CHECKS, Identifier
@@ -148,6 +148,14 @@ class Lost(NamedTuple):
     fix: str = ""
 
 
+class Noted(NamedTuple):
+    """A value that leaves out a part of its cell, with what is left out and what to do about it."""
+
+    value: Any
+    reason: str
+    fix: str = ""
+
+
 class Cell(NamedTuple):
     """A cell that is not blank, the decisions about its column, and what it must become."""
 
@@ -208,7 +216,7 @@ _MOST_CODES: Final = 0.8
 
 
 def value_of(column: Column, text: str, currency: str) -> Any:
-    """Return the value of a cell; None if it has none, Lost if it cannot be used."""
+    """Return the value of a cell; Noted if a part of it is left out, None if it has none, Lost if it cannot be used."""
     field = column.table_field
     meaning = _meaning_in(column.words, text)
     if meaning == "":
@@ -226,6 +234,9 @@ def value_of(column: Column, text: str, currency: str) -> Any:
         value = _read(field, Cell(text, column, currency, field.kind if field else None))
     if isinstance(value, Lost) or field is None or field.declaration is None:
         return value
+    if isinstance(value, Noted):
+        within = _within_limits(field.declaration, value.value)
+        return within if isinstance(within, Lost) else value
     return _within_limits(field.declaration, value)
 
 
@@ -366,20 +377,63 @@ def _link(cell: Cell) -> str | Lost:
     return Lost("is not a web address", "Correct the cells.")
 
 
-def _email(cell: Cell) -> str | Lost:
-    bare = re.sub(r"^mailto:", "", _clean(cell.text), flags=re.IGNORECASE).strip(";,. ")
-    if len(bare) <= _MAX_CHARACTERS:  # "info (at) alder.example"
-        bare = re.sub(r" ?[(\[{](?:at|a|@)[)\]}] ?", "@", bare, flags=re.IGNORECASE)
-    if match := re.fullmatch(r".*<([^<>\s@]++@[^<>\s@]++)>", bare):
+_AT: Final = re.compile(r" ?[(\[{](?:at|a|@)[)\]}] ?", re.IGNORECASE)
+_MOST_OF_ADDRESSES: Final = 500
+"""Characters of a cell from which on it is a text and no list of addresses."""
+_WITH_NAME: Final = re.compile(r"[^<>]*<([^<>\s@]++@[^<>\s@]++)>")
+_BETWEEN_ADDRESSES: Final = tuple(
+    map(re.compile, (r"[;|\n]", r",", r"\s*/\s*|\s*&\s*|\s+(?:and|or|und|oder|et|ou|y|o|e|i|of|en|och|og)\s+", r"\s+"))
+)
+"""What parts several addresses of mail, the surest first: a comma may be within the name before an address."""
+
+
+def addresses_in(text: str) -> list[str]:
+    """Return the addresses of mail that a cell has, and nothing else has; none if it has other words too."""
+    if len(text) > _MOST_OF_ADDRESSES:
+        return []
+    plain = _AT.sub("@", _clean(text))  # "info (at) alder.example"
+    address = _address_in(plain)
+    if address:
+        return [address]
+    for between in _BETWEEN_ADDRESSES:
+        parts = [part for part in between.split(plain) if part.strip()]
+        addresses = [address for address in map(_address_in, parts) if address]
+        if len(addresses) == len(parts) > 1:
+            return list(dict.fromkeys(addresses))
+    return []
+
+
+def _address_in(text: str) -> str:
+    """Return the address of mail that all of *text* is, perhaps behind a name; "" if it is none."""
+    bare = re.sub(r"^mailto:", "", text.strip(), flags=re.IGNORECASE).strip(";,. ")
+    if match := _WITH_NAME.fullmatch(bare):
         bare = match[1]
-    if bare.count("@") == 1 and " " not in bare:
-        return bare
-    return Lost("is not one email address", "Keep one address in each cell.")
+    is_one = bare.count("@") == 1 and not re.search(r"[\s;,|<>]", bare)
+    return bare if is_one else ""
 
 
-def _day(cell: Cell) -> str | Lost:
+def _email(cell: Cell) -> str | Noted | Lost:
+    addresses = addresses_in(cell.text)
+    if not addresses:
+        return Lost("is not one email address", "Keep one address in each cell.")
+    if len(addresses) == 1:
+        return addresses[0]
+    return Noted(
+        addresses[0],
+        "has several email addresses, of which the first is imported",
+        "Write the one that should be public first, or keep the column as a list.",
+    )
+
+
+def _day(cell: Cell) -> str | Noted | Lost:
     if found := day_of(cell.text, cell.column.order):
-        return found.isoformat()
+        if not has_time(cell.text, cell.column.order):
+            return found.isoformat()
+        return Noted(
+            found.isoformat(),
+            "is imported without the time of day",
+            "To keep the time, map the column to an additional field of text.",
+        )
     if cell.column.order == ASK:
         return Lost("has a date whose order is unclear", 'Set order = "DMY" or "MDY" on the column.')
     if is_year(cell.text) or month_of(cell.text):
@@ -387,7 +441,7 @@ def _day(cell: Cell) -> str | Lost:
     return Lost("is not a date", "Correct the cells.")
 
 
-def _date_text(cell: Cell) -> str | Lost:
+def _date_text(cell: Cell) -> str | Noted | Lost:
     """Return a date of an additional member: as a day, month or year, whatever the cell has."""
     if is_year(cell.text):
         return year_of(cell.text)
