@@ -86,12 +86,14 @@ def test_the_text_is_encrypted_while_it_waits_and_deleted_when_it_is_sent():
     assert (job.state, job.result, job.payload["sealed"]) == (State.SUCCEEDED, {"state": "sent"}, "")
 
 
-def test_a_code_that_expired_is_not_delivered():
+def test_a_code_that_expired_is_not_delivered_and_counts_as_failed():
     letters = Letters()
     job = send(expires_at=now() - timedelta(seconds=1))
     assert letters.to(ADA) == []
     job.refresh_from_db()
-    assert (job.result, job.payload["sealed"]) == ({"state": "expired"}, "")
+    assert (job.state, job.payload["sealed"]) == (State.FAILED, "")
+    assert str(job.error) == "its code or link expired before a mail server took it"
+    assert delivery.mail_status().failed == 1
 
 
 def test_delivery_ends_after_a_day_also_for_a_link_that_is_valid_longer():

@@ -36,8 +36,6 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.mail.outgoing import FAREWELL, KIND, PURPOSE
 from muniment.outbound.deadlines import within
 
-SENT: Final = "sent"
-EXPIRED: Final = "expired"
 TIMEOUT_S: Final = 10
 """Seconds for each answer of the mail server."""
 DELIVERY_S: Final = 60.0
@@ -64,15 +62,18 @@ def folder() -> Path:
 
 def deliver(run: JobRun) -> None:
     """
-    Send the message of a job, or drop it if its code or link has expired.
+    Send the message of a job.
+
+    The person who waits for it is not told of any failure. The operator is: by the figures of /operate/mail, by
+    ``muniment doctor``, and, while messages wait for minutes, by an alert.
 
     Raises:
         Postponed: the mail server does not answer, or refuses for now.
-        Abandoned: the server refuses the message for good, or the secret key that opens it is missing.
+        Abandoned: the server refuses the message for good, its code or link has expired meanwhile, or the secret key
+            that opens it is missing.
     """
     if datetime.fromisoformat(run.payload["expiresAt"]) <= now():
-        _end(run, EXPIRED)
-        return
+        raise Abandoned(Phrase("its code or link expired before a mail server took it"))
     try:
         content = unseal(run.payload["sealed"], PURPOSE)
     except InvalidToken:
@@ -82,7 +83,10 @@ def deliver(run: JobRun) -> None:
         _send(url, run.payload, content)
     else:
         _write(content)
-    _end(run, SENT)
+    with transaction.atomic():
+        run.finish({"state": "sent"})
+        _tell(run.payload, is_accepted=True)
+        _wipe(run.id, run.payload)
 
 
 def _send(url: str, payload: JSONObject, content: bytes) -> None:
@@ -196,14 +200,6 @@ def empty_folder(*, at: datetime | None = None) -> int:
     return len(ended)
 
 
-def _end(run: JobRun, state: str) -> None:
-    with transaction.atomic():
-        run.finish({"state": state})
-        if state == SENT:
-            _tell(run.payload, is_accepted=True)
-        _wipe(run.id, run.payload)
-
-
 def _tell(payload: JSONObject, *, is_accepted: bool) -> None:
     """Report the outcome of a message to the feature that sent it."""
     tell = outcomes.get(payload["kind"])
@@ -246,7 +242,7 @@ HANDLER: Final = handlers.Handler(
 
 
 class MailStatus(NamedTuple):
-    """Messages that wait, the age of the oldest one, and those that were given up within the last week."""
+    """Messages that wait, the age of the oldest one, and those that no server took within the last week."""
 
     waiting: int
     oldest_s: float

@@ -16,7 +16,7 @@ from muniment.jobs.queue import UNFINISHED
 from muniment.kernel.actor import Actor
 from muniment.kernel.phrases.storing import shortened
 from muniment.kernel.problems import Conflict, Problem
-from muniment.mail.delivery import EXPIRED, mail_status
+from muniment.mail.delivery import mail_status
 from muniment.mail.outgoing import KIND
 from muniment.masking import masked
 from muniment.web.requests.access import account_of, actor_of, operator
@@ -34,7 +34,7 @@ STATES: Final[dict[str, tuple[Words, tuple[str, ...]]]] = {
 TONES: Final = {State.RUNNING: "wait", State.SUCCEEDED: "good", State.FAILED: "bad"}
 _WRITTEN: Final = gettext_lazy("Written to the folder")
 MOST_CHARACTERS: Final = 300
-_OF_DELIVERY: Final = ("the mail server ", "the secret key ")
+_OF_DELIVERY: Final = ("the mail server ", "the secret key ", "its code or link ")
 """The beginnings of the reasons that delivery gives itself; another error could quote the message."""
 
 
@@ -123,8 +123,6 @@ def _outcome(job: Job) -> Words:
     """Return what became of a message; empty while it waits or if it failed."""
     if job.state != State.SUCCEEDED:
         return ""
-    if (job.result or {}).get("state") == EXPIRED:
-        return gettext_lazy("Expired")
     return gettext_lazy("Sent") if config.current().mail_url else _WRITTEN
 
 
