@@ -2,9 +2,12 @@
 
 import re
 
+import msgspec
 import pytest
 
+from muniment.schema.kinds import Text
 from muniment.schema.objects import registry_schema
+from muniment.schema.record import Field
 from muniment.web.presenters.company import (
     company_facts,
     company_tiles,
@@ -172,3 +175,15 @@ def test_a_second_website_is_named_by_the_type_and_shown_where_it_is_another():
 def test_an_additional_member_that_is_a_web_address_leads_there(value, shown, address):
     (fact,) = further_fields({"sources": value}, registry_schema("USD").company)
     assert (fact["label"], fact["value"], fact["address"]) == ("Sources", shown, address)
+
+
+@pytest.mark.parametrize("kind", ["company", "person", "framework"])
+def test_a_new_field_of_the_schema_is_on_the_page_and_those_with_a_place_are_not_there_twice(kind):
+    record = getattr(registry_schema("USD"), kind)
+    placed = {field.name: "x" for field in record.fields if not field.is_additional}
+    assert further_fields(placed, record) == []
+    motto = Field("motto", Text(80), "Motto")
+    grown = msgspec.structs.replace(record, fields=(*record.fields, motto))
+    assert grown.by_name["motto"].column == "motto"
+    (fact,) = further_fields({**placed, "motto": "Slow and steady"}, grown)
+    assert (fact["label"], fact["value"]) == ("Motto", "Slow and steady")

@@ -45,6 +45,29 @@ _SOCIAL_STARTS = {
 _NO_ADDRESSES = frozenset({"email", "phone_number"})
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)+/")
 """The beginning of a web address without a scheme."""
+PLACED = frozenset(
+    {
+        *(
+            "name",
+            "symbol",
+            "teamSize",
+            "treasury",
+            "treasuryAmount",
+            "status",
+            "type",
+            "industry",
+            "orgKind",
+            "themes",
+        ),
+        *("description", "body", "website", "dao_website", "socials", "address", "bio"),
+        *("frameworkName", "opensOn", "closesOn"),
+    }
+)
+"""
+Editable fields of companies, people and frameworks for which their page has a place, a picture or a chip of its own.
+
+Every other editable field is among the further facts, so that a new one is on the page without a line of it.
+"""
 MAX_FURTHER = 20
 YEARS_SHOWN = 10
 MANY_HOLDERS = 20
@@ -283,15 +306,16 @@ def bare(link: str) -> str:
 
 def further_fields(document: JSONObject, record: Record) -> list[JSONObject]:
     """
-    Return the additional members of a document, where they are short enough to be facts.
+    Return the fields of a document for which its page has no place, and members that no field declares, as facts.
 
     Args:
-        record: its schema; the pages place its own fields. Declared ones come first, in their order.
+        record: its schema. Fields come first, in their order.
     """
     declared = []
     for name, field in record.by_name.items():
         value = document.get(name)
-        if field.is_additional and not isinstance(value, dict) and value not in (None, "", []):
+        has_place = not field.is_additional and (name in PLACED or not field.editable)
+        if not has_place and not isinstance(value, dict) and value not in (None, "", []):
             declared.append(_declared_fact(field, value))
     undeclared = []
     for name, value in document.items():
