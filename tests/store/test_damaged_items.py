@@ -60,7 +60,7 @@ def run(path, statement):
 def test_a_damaged_item_is_refused_counted_and_waits_to_be_mended(path, reader, read):
     READS[read](reader)
     run(path, f"UPDATE published_item_company SET item = CAST({DAMAGES['a bit of the item']} AS BLOB)")
-    reader.answers.move(-1, None)
+    reader.answers.drop_changed(-1, None)
     before = damages_read.counts["documents"]
     for _ in range(2):
         with pytest.raises(DamagedDocument) as refused:
@@ -109,11 +109,3 @@ def test_each_single_flipped_bit_is_found():
                 item_at(connection, "company", 1, bytes(flipped))
         with pytest.raises(DamagedDocument):
             item_at(connection, "company", 1, whole.decode("latin-1"))
-
-
-def test_items_of_former_versions_are_read_as_they_are(path, reader):
-    before = reader.companies(companies_by()).items
-    run(path, "UPDATE published_item_company SET item = substr(item, 2, length(item) - 5)")
-    run(path, "UPDATE published_meta SET schema = 11")
-    with closing(Reader(path)) as later:
-        assert later.companies(companies_by()).items == before

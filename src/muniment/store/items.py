@@ -8,8 +8,6 @@ from muniment.store.database.faults import DamagedDocument, damages_read
 
 ITEM: Final = "CAST(item AS BLOB)"
 """The column, as statements read it: a checksum is no UTF-8, so an item that has become text could not be read."""
-_WITHOUT_CHECKSUM: Final = b'{"'
-"""Begins an item of the versions 10 and 11 of the tables."""
 _WHOLE: Final = 0x2144DF1C
 """The CRC-32 of any bytes that their own CRC-32 follows: one call compares them, without a copy."""
 
@@ -23,11 +21,8 @@ def item_at(connection: sqlite3.Connection, kind: str, position: int, stored: ob
     Raises:
         DamagedDocument: it does not have its checksum; its document is noted, to be published again.
     """
-    if isinstance(stored, bytes):
-        if crc32(stored) == _WHOLE:
-            return stored[1:-4]
-        if stored.startswith(_WITHOUT_CHECKSUM):
-            return stored
+    if isinstance(stored, bytes) and crc32(stored) == _WHOLE:
+        return stored[1:-4]
     raise _damaged(connection, kind, position)
 
 

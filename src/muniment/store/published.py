@@ -40,7 +40,7 @@ NUMBERS: Final = {"treasury_minor": "company", "team_size": "company", "company_
 
 
 SCHEMA_VERSION: Final = 12
-READABLE_SCHEMAS: Final = frozenset({10, 11, SCHEMA_VERSION})
+READABLE_SCHEMAS: Final = frozenset({SCHEMA_VERSION})
 """Versions whose tables this version can read, so that it serves them until their documents are rendered again."""
 UNBUILT: Final = "unbuilt"
 """The epoch of a replica file that has not been filled yet."""

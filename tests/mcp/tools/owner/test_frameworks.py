@@ -8,12 +8,13 @@ from make.accounts import account
 from make.published import Publisher, framework
 from muniment.accounts import tokens
 from muniment.registry.models import Framework as FrameworkRow
+from muniment.store.published import with_checksum
 from muniment.store.reader import Reader
 from services.manage import manage
 from services.mcp import modern
 
 pytestmark = pytest.mark.django_db
-OPENED = ('"isOpen":false', '"isOpen":true')
+OPENED = (b'"isOpen":false', b'"isOpen":true')
 
 
 @pytest.fixture
@@ -48,11 +49,12 @@ def test_a_framework_that_can_be_run_has_the_price_of_a_run(tmp_path, token, set
     FrameworkRow.objects.filter(slug=cheap).update(run_cost=7)
     publisher = Publisher(tmp_path / "priced.sqlite3")
     publisher.publish(framework(1, cheap), framework(2, plain), framework(3, "not-authored"))
-    # As items of version 11 of the tables, which have no checksum to be kept.
-    statement = (
-        "UPDATE published_item_framework SET item = CAST(replace(substr(item, 2, length(item) - 5), ?, ?) AS BLOB)"
-    )
-    publisher.connection.execute(statement, OPENED)
+    rows = publisher.connection.execute("SELECT position, CAST(item AS BLOB) FROM published_item_framework").fetchall()
+    for position, item in rows:
+        opened = with_checksum(item[1:-4].replace(*OPENED))
+        publisher.connection.execute(
+            "UPDATE published_item_framework SET item = ? WHERE position = ?", (opened, position)
+        )
     reader = Reader(tmp_path / "priced.sqlite3")
     with manage(reader=reader) as server:
         listed = {each["frameworkId"]: each.get("cost") for each in server.call(token, "list_frameworks")["data"]}
