@@ -29,7 +29,7 @@ def test_the_oldest_answers_make_room(cache):
 
 def test_an_answer_beyond_a_quarter_or_of_an_earlier_edition_is_not_kept(cache):
     put(cache, "large", size_bytes=LIMIT_BYTES // 4)
-    cache.move(1, ())
+    cache.drop_changed(1, ())
     put(cache, "stale", edition=0)
     assert (cache.ready, cache.currsize) == ({}, 0)
 
@@ -50,11 +50,11 @@ def test_an_answer_is_dropped_with_any_document_that_it_shows(cache):
     put(cache, "both", depends=(("company", "quay"), ("person", "ada")))
     put(cache, "person", depends=(("person", "ada"),))
     put(cache, "other", depends=(("company", "mole"),))
-    cache.move(1, [("company", "quay"), ("company", "unknown")])
+    cache.drop_changed(1, [("company", "quay"), ("company", "unknown")])
     assert sorted(cache.ready) == ["other", "person"]
-    cache.move(2, [("person", "ada")])
+    cache.drop_changed(2, [("person", "ada")])
     assert list(cache.ready) == ["other"]
-    cache.move(3, None)
+    cache.drop_changed(3, None)
     assert (cache.ready, cache.currsize) == ({}, 0)
 
 
@@ -66,9 +66,9 @@ def test_a_request_is_remembered_for_as_long_as_its_answer_is_kept(cache):
     cache.remember(b"request 1", "kept", kept, "again")
     cache.remember(b"too late", "kept", object(), "of a former answer")
     assert cache.by_request == {b"request 0": 0, b"request 1": 1, b"request 2": 2, b"of another": "given"}
-    cache.move(1, SHOWN)
+    cache.drop_changed(1, SHOWN)
     assert cache.by_request == {b"of another": "given"}
-    cache.move(2, None)
+    cache.drop_changed(2, None)
     assert cache.by_request == {}
 
 
@@ -86,6 +86,6 @@ def test_the_memory_of_requests_is_bounded(cache, monkeypatch):
     for number in range(8):
         cache.remember(b"%02d" % number, "kept", kept, number)
         assert list(cache.by_request.values()) == list(range(number // 3 * 3, number + 1))
-    cache.move(1, SHOWN)  # what was forgotten is not looked for again
+    cache.drop_changed(1, SHOWN)  # what was forgotten is not looked for again
     put(cache, "kept", edition=1)
     assert cache.by_request == {}

@@ -23,7 +23,7 @@ def companies(reader, **query):
     return ids(reader.companies(companies_by(**query)))
 
 
-def test_another_process_writes_and_only_what_it_touched_is_dropped(publisher, reader):
+def test_another_process_writes_and_only_what_it_changed_is_dropped(publisher, reader):
     publisher.publish(company(1), company(2), person(1))
     assert reader.refresh() is True
     assert reader.refresh() is False
@@ -127,7 +127,7 @@ def test_a_page_of_many_documents_of_a_kind_depends_on_all_of_them(count):
 
 def test_caches_drop_what_has_changed_before_the_new_version_can_be_read(publisher, reader):
     shown = []
-    reader.keep_current(SimpleNamespace(move=lambda version, _: shown.append((version, reader.version))))
+    reader.keep_current(SimpleNamespace(drop_changed=lambda version, _: shown.append((version, reader.version))))
     former = reader.version
     publisher.publish(company(1))
     reader.refresh()

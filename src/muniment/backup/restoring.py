@@ -60,9 +60,14 @@ class Mismatch(Exception):  # noqa: N818 - its message names the difference
 
 def restore(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Loaded:
     """
-    Restore the backup at *path* into an empty instance, or write nothing; see :func:`load` for errors.
+    Restore the backup at *path* into an empty instance.
 
     People on the suppression list beside the backup or in the data folder are erased again.
+
+    Raises:
+        Damaged: a byte of the backup differs (:func:`muniment.backup.container.verify`), and nothing was created.
+        Conflict: the instance is not empty.
+        Exception: the errors of :func:`load`, which writes all or nothing.
     """
     with empty_instance(config):
         tell("proving")

@@ -95,9 +95,9 @@ def insert_creations(
     HistoryEntry.objects.bulk_create([HistoryEntry(**of_all, **{f"{subject}_id": row.pk}) for row in rows])
 
 
-def charge(actor: Actor, *values: Any) -> None:
+def limit_written_bytes(actor: Actor, *values: Any) -> None:
     """
-    Charge an account for the bytes that a change writes, before it is written.
+    Count the bytes that a change writes against the limit of its account, before it is written.
 
     Raises:
         TooMany: the account has changed too much text in a short time.

@@ -1,5 +1,5 @@
 """
-Charging: what a request counts against, what is free, and what a refused client is sent.
+Charging: what a request counts against its limits, what is free, and what a refused client is sent. Not of credits.
 
 The application and the fast path both ask here, so that they cannot decide differently. A request counts against the
 requests of its address, or against the static files of its address. These are free:
@@ -8,8 +8,18 @@ requests of its address, or against the static files of its address. These are f
 - a page that is kept and has not changed: it is charged before that is known, and then given back;
 - server cards, and OPTIONS of the tool servers.
 
-Others have a limit of their own: health checks (``Fairness.probes``; none on the admin listener), and calls of the tool
-servers, which count by address, or by account on the owner's server (``mcp/protocol/http.py``).
+Health checks have a limit of their own (``Fairness.probes``; none on the admin listener).
+
+A call of a tool counts before its work, and nothing is given back if it fails:
+
+- one request: of the address, or of the account on the owner's server (``charge_public`` and ``Access.admit`` in
+  ``mcp/protocol/http.py``). No call is free;
+- one of ``writes`` if the tool can change something, before its arguments are read, also for a dry run
+  (``ToolServer._start`` in ``mcp/protocol/transport.py``);
+- the bytes that a change writes (``limit_written_bytes`` in ``registry/history.py``);
+- the CPU of a statement, after it ran (``store/tables/statements.py``).
+
+Credits are taken for reports that succeed (``credits/operations.py``), and for nothing else.
 """
 
 import base64

@@ -124,14 +124,14 @@ class ResponseCache(LRUCache[Hashable, Entry]):
             self.by_request[request] = given
             self._requests.setdefault(key, []).append(request)
 
-    def move(self, version: int, touched: Iterable[Dependency] | None) -> None:
-        """Advance to *version*: drop entries that show the *touched* documents, or every entry if None."""
+    def drop_changed(self, version: int, changed: Iterable[Dependency] | None) -> None:
+        """Advance to *version*: drop entries that show what has *changed*, or every entry if that is None (unknown)."""
         with self._lock:
             self.version = version
-            if touched is None:
+            if changed is None:
                 self._clear()
                 return
-            for dependency in touched:
+            for dependency in changed:
                 for key in list(self._dependents.get(dependency, ())):
                     del self[key]
 

@@ -53,7 +53,7 @@ from muniment.store.published import (
 from muniment.store.published_document import KINDS
 from muniment.store.queries import ListQuery, parse_cursor, selection
 from muniment.store.search.closest import Closest, guidance_of, keys_from, nearest_keys, unknown_keys
-from muniment.store.snapshot_state import SnapshotState, changes_after, load, touched
+from muniment.store.snapshot_state import SnapshotState, changed_dependencies, changes_after, load
 from muniment.store.tables import FILE_NAME
 from muniment.store.tables.statements import Statements
 
@@ -103,14 +103,14 @@ class PublishedFile:
             self._state = load(self._probe, None, since=since)
             self._unstamped: SnapshotState | None = self._state
             """The state since which answers may lack a stamp that was still ahead."""
-            self.answers.move(self._state.version, None)
+            self.answers.drop_changed(self._state.version, None)
         self.refresh()
 
     def keep_current(self, cache: ResponseCache) -> None:
         """Drop from *cache*, from now on, what a publication changes."""
         with self._lock:
             self._caches.append(cache)
-            cache.move(self._state.version, None)
+            cache.drop_changed(self._state.version, None)
 
     @property
     def edition(self) -> int:
@@ -150,6 +150,9 @@ class PublishedFile:
     def refresh(self) -> bool:
         """
         Load what was published since the last refresh, and drop what it changed from the caches.
+
+        A list depends on every document of its kind. If it is made again with the same bytes, its ETag is the same, and
+        clients still get a 304.
 
         Costs one cheap query when nothing changed. Called on a timer, and after this process publishes.
         """
@@ -243,11 +246,11 @@ class PublishedFile:
 
     def _forget(self, version: int) -> None:
         """Drop everything that was read from the former file."""
-        self._move(version, None)
+        self._drop_changed(version, None)
 
-    def _move(self, version: int, touched: set[Dependency] | None) -> None:
+    def _drop_changed(self, version: int, changed: set[Dependency] | None) -> None:
         for cache in self._caches:
-            cache.move(version, touched)
+            cache.drop_changed(version, changed)
 
     def connection_for_details(self) -> sqlite3.Connection:
         """Return the thread's connection; the ticking thread's is in a snapshot of the current generation."""
@@ -315,7 +318,9 @@ class PublishedFile:
     def _show_stamp(self) -> None:
         """Drop answers that were made without a stamp because it was still ahead. Requires the lock."""
         if self._unstamped is not None and not is_ahead(self._state.modified_at):
-            self.answers.move(self._state.version, touched(self._probe, self._unstamped, self._state))
+            self.answers.drop_changed(
+                self._state.version, changed_dependencies(self._probe, self._unstamped, self._state)
+            )
             self._unstamped = None
 
     def _is_past(self, edition: int, epoch: str) -> bool:
@@ -335,7 +340,7 @@ class PublishedFile:
         if self._unstamped is None and is_ahead(state.modified_at):
             self._unstamped = former
         # Before anybody can read the new version: what is made of it must not find a part of an earlier one.
-        self._move(state.version, touched(connection, former, state))
+        self._drop_changed(state.version, changed_dependencies(connection, former, state))
         self._state = state
         return True
 

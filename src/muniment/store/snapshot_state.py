@@ -89,7 +89,9 @@ MANY_CHANGES: Final = 5_000
 """Beyond this, dropping everything is cheaper than dropping single entries."""
 
 
-def touched(connection: sqlite3.Connection, former: SnapshotState, state: SnapshotState) -> set[Dependency] | None:
+def changed_dependencies(
+    connection: sqlite3.Connection, former: SnapshotState, state: SnapshotState
+) -> set[Dependency] | None:
     """Return what changed between two states, or None if unknown or too much."""
     missed = state.edition - former.edition
     if state.epoch != former.epoch or not 0 < missed <= MANY_CHANGES:

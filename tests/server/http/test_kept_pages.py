@@ -202,7 +202,7 @@ class Kept:
 
     def publish(self, version, touched):
         for cache in self.caches:
-            cache.move(version, touched)
+            cache.drop_changed(version, touched)
 
     def keep(self, target=b"/x", *, stamp=STAMP, status=200, headers=HEADERS, body=BODY, surface="pages"):
         self.pages.keep(target, stamp, surface, status=status, headers=headers, body=body)

@@ -119,7 +119,7 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
     raise no_listing(slug) if is_reviewer else no_company(slug, near_companies(actor, slug))
 
 
-def owns(actor: Actor, slug: str) -> bool:
+def is_own_listing(actor: Actor, slug: str) -> bool:
     """Return whether *actor* is an owner of a listing; the role of a reviewer does not count."""
     if actor.account_id is None:
         return False

@@ -734,7 +734,7 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
     moment = now()
     values = {"before": difference.before, "after": difference.after}
     entry = history.entry(actor, action, **values, company=company, note=note, at=moment)
-    history.charge(actor, entry.before, entry.after, entry.parts)
+    history.limit_written_bytes(actor, entry.before, entry.after, entry.parts)
     loaded: dict[int, CompanyView] = {}
     affected = AffectedRows(loaded=loaded)
     if "name" in difference.columns:

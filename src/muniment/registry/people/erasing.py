@@ -321,6 +321,10 @@ def _erase(actor: Actor, person: Person, *, has_own_name: bool = True) -> list[s
     """
     Erase a person, and return the slugs of the companies that named them.
 
+    Rows of the source go in :func:`_remove_traces`; documents by ``publish``; the feed, the public log and deliveries
+    of webhooks by ``redact_feed``, and what follows the feed (exports, tables, nodes, mirrors) after it. Older backups
+    still hold the person, until a restore erases each person on the suppression list beside them.
+
     Args:
         has_own_name: what mentions the name alone is about the person.
     """

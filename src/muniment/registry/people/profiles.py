@@ -141,7 +141,7 @@ def write_profile(actor: Actor, person: Person, action: str, before: JSONObject,
     """
     if after.get("state") == "published":
         refuse_person(actor, person, {}, publishes=True)
-    history.charge(actor, before, after)
+    history.limit_written_bytes(actor, before, after)
     moment = now()
     provenance.edited(person, actor, before, after, on=moment)
     person.version += 1

@@ -91,7 +91,7 @@ def suggest_edit(actor: Actor, slug: str, change: CompanyChange, text: str) -> P
         fault = Fault("text", "is empty, and no field has changed")
         raise BadFields([fault], "Change a field, or describe what is wrong.")
     text = _check_text(text, needed=False)
-    history.charge(actor, changes)
+    history.limit_written_bytes(actor, changes)
     return _save_request(actor, Petition(kind="suggestion", company=company, changes=changes, text=text))
 
 

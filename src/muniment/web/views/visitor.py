@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from muniment.accounts.models import Account
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import MethodNotAllowed
-from muniment.registry.company.access import owns
+from muniment.registry.company.access import is_own_listing
 from muniment.registry.people.profiles import get_profile
 from muniment.web.context import MenuLink, account_links
 
@@ -41,7 +41,7 @@ def page_link(actor: Actor, path: str) -> MenuLink | None:
     if match is None:
         return None
     kind, key = match[1], unquote(match[2])
-    if kind == "companies" and owns(actor, key):
+    if kind == "companies" and is_own_listing(actor, key):
         return MenuLink(gettext("Edit listing"), f"/manage/companies/{quote(key, safe='')}")
     if kind == "people":
         person = get_profile(actor)
