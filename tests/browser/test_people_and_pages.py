@@ -380,3 +380,16 @@ def test_a_public_page_offers_sign_in_to_visitors_and_manage_to_owners(browser, 
     page.wait_for_url("**/")
     expect(account.get_by_role("link")).to_have_text(["List your organization", "Sign in"])
     context.close()
+
+
+def test_the_buttons_of_a_listing_are_on_the_line_of_its_name(browser, site):
+    context = browser.new_context(base_url=origin(site), viewport={"width": 1280, "height": 800})
+    page = sign_in(context, site, OWNER)
+    page.goto("/manage")
+    middles = page.evaluate(
+        "[...document.querySelectorAll('tbody tr')].map(row => ['td:first-child a', '.actions .button'].map(each => {"
+        " const box = row.querySelector(each).getBoundingClientRect(); return (box.top + box.bottom) / 2 }))"
+    )
+    assert middles
+    assert all(abs(name - button) < 6 for name, button in middles)
+    context.close()

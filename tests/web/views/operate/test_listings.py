@@ -86,7 +86,7 @@ def test_the_overview_counts_what_public_listings_lack_and_leads_to_them(browser
     links = {each.get("href"): each.text for each in overview.iter("a") if "gap=" in each.get("href", "")}
     assert links == {
         "/operate/listings?gap=description": "Without a summary",
-        "/operate/listings?gap=review": "Not reviewed for a year",
+        "/operate/listings?gap=review": "Not reviewed in the last year",
         "/operate/listings?gap=profiles": "With names that have no profile",
     }
     for gap, listing in (("description", public[0]), ("review", public[1]), ("profiles", public[2])):

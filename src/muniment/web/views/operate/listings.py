@@ -22,7 +22,7 @@ GAPS: Final = {
     "description": gettext_lazy("Without a summary"),
     "website": gettext_lazy("Without a website"),
     "type": gettext_lazy("Without a type"),
-    "review": gettext_lazy("Not reviewed for a year"),
+    "review": gettext_lazy("Not reviewed in the last year"),
     "profiles": gettext_lazy("With names that have no profile"),
 }
 STEPS: Final = {
