@@ -3,9 +3,10 @@
 import pytest
 
 from make.registry import document
-from muniment import config
+from muniment import config, declared_fields
 from muniment.config import Config
 from muniment.kernel.actor import COMMAND
+from muniment.kernel.problems import BadRequest
 from muniment.registry.imports.undoing import undo_import
 from muniment.registry.publishing.upgrade import bring_up_to_date
 from muniment.registry.settings.versions import latest_version
@@ -15,6 +16,7 @@ from muniment.registry.tables.keeping import declare_kept, keep_all, key_of, pro
 from muniment.registry.tables.mapping import FileMapping, TableMapping, read_mapping, write_mapping
 from muniment.registry.tables.operations import convert, import_table, prepare
 from muniment.registry.tables.proposing import propose
+from muniment.registry.tables.records import KnownRows, records_of
 from muniment.schema.objects import registry_schema
 
 
@@ -94,6 +96,61 @@ def test_names_are_kept_apart():
     assert len({*names[:3]}) == 3
     assert names[2] != "extra:page"  # a parameter of lists has that name
     assert names[3] == ""
+
+
+def kept(*headings, kind="text", of="companies"):
+    columns = [Column(heading, kind=kind) for heading in headings]
+    keep_all(FileMapping([TableMapping("t", of, 1, columns)]))
+    return [each.field.removeprefix("extra:") for each in columns]
+
+
+def test_a_heading_without_latin_letters_gives_the_number_of_its_column():
+    assert kept("設立の目的", "Категория", "Member (会員)", "نوع العضوية") == [
+        "column1",
+        "column2",
+        "member",
+        "column4",
+    ]
+    assert kept("名前", "column1", "2019", "2019 ") == ["column1", "column1x2", "field2019", "field2019x2"]
+
+
+def test_a_key_is_no_parameter_of_another_field():
+    """Fields of numbers are filtered by priceMin and hasPrice, which columns of these names would have as their key."""
+    names = kept("Price", "Price min", "Price max", "Has price", "PRICE", kind="number")
+    assert names == ["price", "priceMin2", "priceMax2", "hasPrice2", "price3"]
+    assert kept("Has price", "Price", kind="number") == ["hasPrice", "price2"]
+
+
+def test_the_keys_of_declared_fields_are_not_given_again(settings):
+    declared = {"label": "Rooms", "kind": "number"}
+    tables = [{"of": "company", "key": "rooms", **declared}, {"of": "person", "key": "desk", **declared}]
+    settings.DECLARED_FIELDS = declared_fields.read(tables)
+    assert kept("Rooms", "Desk") == ["rooms2", "desk2"]  # what companies and people have is of one kind
+    assert kept("Desk", kind="number") == ["desk"]
+
+
+def test_a_column_can_be_kept_under_the_name_that_its_report_gives():
+    rows = [["Alder Trust", "Ida Alder", "a", "b"], ["Birch Club", "Tom Birch", "c", "d"]]
+    sheet = Sheet("t", [["Company Name", "Name", "名前", "説明文"], *rows])
+    mapping = propose([sheet], "t.csv")
+    losses = records_of([sheet], mapping, KnownRows(), "USD").losses
+    fields = [str(loss.fix).rpartition('field = "')[2].removesuffix('".') for loss in losses]
+    assert fields == ["extra:name2", "extra:column3", "extra:column4"]
+    for column, field in zip(mapping.table[0].column[1:], fields, strict=True):
+        column.field = field
+    mapping = read_mapping(write_mapping(mapping, [sheet]))
+    assert records_of([sheet], mapping, KnownRows(), "USD").losses == []
+
+
+@pytest.mark.django_db
+def test_fields_that_cannot_be_declared_are_refused_in_a_sentence(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(config, "_current", Config({}, data=tmp_path))
+    settings.DECLARED_FIELDS, settings.SCHEMA = (), registry_schema("USD")
+    columns = [Column("Company", "name"), Column("A", "extra:price", kind="number"), Column("B", "extra:priceMin")]
+    columns[2].kind = "number"
+    with pytest.raises(BadRequest, match="priceMin") as refusal:
+        declare_kept(COMMAND, FileMapping([TableMapping("t", "companies", 1, columns)]), "t.csv")
+    assert "another key" in refusal.value.hint
 
 
 def test_what_is_private_is_never_proposed():

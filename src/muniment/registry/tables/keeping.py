@@ -5,24 +5,29 @@ So nothing of a table is lost for want of a field: "Keep all" declares one for e
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import chain, count
 from typing import Final
+
+from django.conf import settings
 
 from muniment import declared_fields
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
-from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.phrase import Joined, Phrase
+from muniment.kernel.problems import BadRequest
 from muniment.registry.declared.editing import apply_fields
 from muniment.registry.settings.versions import follow, latest_version
 from muniment.registry.tables.amounts import plain_number
-from muniment.registry.tables.catalogue import COMPANIES, key
+from muniment.registry.tables.catalogue import COMPANIES, PEOPLE, key
 from muniment.registry.tables.dates import ORDERS, day_of, is_year
-from muniment.registry.tables.fields import EXTRA, SKIP, Column
+from muniment.registry.tables.fields import EXTRA, SKIP, Column, fields_of
 from muniment.registry.tables.headings import match
-from muniment.registry.tables.mapping import FileMapping
+from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.values import is_link, is_yes_or_no, separator_of
-from muniment.schema.declared.declarations import MAX_ENTRY, MAX_FIELDS
+from muniment.registry_toml.reading import InvalidSettings
+from muniment.schema.declared.declarations import MAX_ENTRY, MAX_FIELDS, Declaration, parameters_of
 from muniment.schema.declared.faults import FieldsError
 
 _MOST: Final = 0.95
@@ -146,39 +151,95 @@ def keep_all(mapping: FileMapping, tables: Iterable[str] = ()) -> int:
     for table in mapping.table:
         if table.kind == SKIP or (chosen and table.name not in chosen):
             continue
-        names = {column.field.removeprefix(EXTRA) for column in table.column}
-        for column in table.column:
-            if not column.field and column.kind:
-                name = _free_name(column.heading, "company" if table.kind == COMPANIES else "person", names)
-                names.add(name)
+        for place, name in names_to_keep(table).items():
+            column = table.column[place]
+            if column.kind and not column.field:
                 column.field = f"{EXTRA}{name}"
                 kept += 1
     return kept
 
 
-def _free_name(heading: str, of: str, names: set[str]) -> str:
-    """Return the key of a field for a heading, which no other field and no parameter has."""
-    stem = key_of(heading)
-    for number in range(1, len(names) + 100):
-        name = stem if number == 1 else f"{stem[: _MAX_KEY - 3]}{number}"
-        if name not in names and _is_free(name, of):
-            return name
-    return stem
+def names_to_keep(table: TableMapping) -> dict[int, str]:
+    """
+    Return the key under which each column could be kept as a field of its own, by its place in the table.
+
+    Each is free: no other field has it, or a parameter that filters by one.
+    """
+    of = _rows_of(table)
+    names = _names_of_fields(table, of)
+    keys_of_others = {each.key: each.kind for each in settings.DECLARED_FIELDS if each.of != of}
+    found: dict[int, str] = {}
+    for place, column in enumerate(table.column):
+        if column.field.startswith(EXTRA):
+            continue
+        kind = column.kind or "text"
+        for name in _names_like(key_of(column.heading, place + 1)):
+            own_names = _names_of(name, of, kind)
+            # A field of this key that the other rows have must be of the same kind.
+            is_of_another_kind = keys_of_others.get(name, kind) != kind or (kind == "choice" and name in keys_of_others)
+            if names.isdisjoint(own_names) and not is_of_another_kind and _is_valid(name, of, kind):
+                break
+        names |= own_names
+        found[place] = name
+    return found
 
 
-def _is_free(name: str, of: str) -> bool:
+def _rows_of(table: TableMapping) -> str:
+    return "person" if table.kind == PEOPLE else "company"
+
+
+def _names_of_fields(table: TableMapping, of: str) -> set[str]:
+    """Return the names that the fields of a table and of the registry have, and the parameters that filter by them."""
+    names = {name.removeprefix(EXTRA).casefold() for name in fields_of(table.kind)}
+    for declared in settings.DECLARED_FIELDS:
+        if declared.of == of:
+            names |= _names_of(declared.key, of, declared.kind)
+    for column in table.column:
+        if column.field.startswith(EXTRA):
+            names |= _names_of(column.field.removeprefix(EXTRA), of, column.kind or "text")
+    return names
+
+
+def _names_like(key_of_heading: str) -> Iterator[str]:
+    yield key_of_heading
+    stem = key_of_heading[: _MAX_KEY - 4]
+    if stem[-1].isdigit():
+        stem += "x"  # the second "field2019" is "field2019x2"
+    for number in count(2):
+        yield f"{stem}{number}"
+
+
+@lru_cache(maxsize=4_096)
+def _names_of(name: str, of: str, kind: str) -> frozenset[str]:
+    """Return the names that a field and its parameters would have, in small letters: "price", "pricemin"."""
+    declared = Declaration(of, name, name, kind, choices=(name,))
+    return frozenset(each.casefold() for each in (name, *parameters_of(declared)))
+
+
+@lru_cache(maxsize=4_096)
+def _is_valid(name: str, of: str, kind: str) -> bool:
+    """Return whether a field could have a key, beside those of the schema."""
+    table: JSONObject = {"of": of, "key": name, "label": name, "kind": kind}
+    if kind == "choice":
+        table["choices"] = [name]
     try:
-        declared_fields.read([{"of": of, "key": name, "label": name, "kind": "number"}])
-        declared_fields.read([{"of": of, "key": name, "label": name, "kind": "text"}])
+        declared_fields.read([table])
     except FieldsError:
         return False
     return True
 
 
-def key_of(heading: str) -> str:
-    """Return the key of a field, made of the first words of a heading."""
+def key_of(heading: str, number: int = 0) -> str:
+    """
+    Return the key of a field, made of the first words of a heading.
+
+    Args:
+        number: of the column, which names a field whose heading has no Latin letter or digit.
+    """
     words = [key(word) for word in re.split(r"[\s_/.\-:,;()]+", heading)]
     words = [word for word in words if word.isascii() and word]
+    if not words and number:
+        return f"column{number}"
     name = ""
     for word in words:
         longer = name + (word.capitalize() if name else word)
@@ -211,13 +272,13 @@ def declare_kept(actor: Actor, mapping: FileMapping, name: str) -> list[str]:
 
     Raises:
         Forbidden: the actor is not an operator.
-        InvalidSettings: stored values of additional members do not fit a field.
+        BadRequest: the fields cannot be declared: stored values do not fit one, or its key is taken.
     """
     latest = latest_version()
     tables = list(latest.settings.fields)
     made: list[str] = []
     for table in mapping.table:
-        of = "company" if table.kind == COMPANIES else "person"
+        of = _rows_of(table)
         for column in table.column if table.kind != SKIP else ():
             if not (column.kind and column.field.startswith(EXTRA)):
                 continue
@@ -228,6 +289,12 @@ def declare_kept(actor: Actor, mapping: FileMapping, name: str) -> list[str]:
                 tables.append(declared)
                 made.append(declared["key"])
     if made:
-        apply_fields(actor, tables, note=str(Phrase("Fields of {name}", name=name)), expected_number=latest.number)
+        try:
+            apply_fields(actor, tables, note=str(Phrase("Fields of {name}", name=name)), expected_number=latest.number)
+        except InvalidSettings as error:
+            raise BadRequest(
+                Phrase("The new fields cannot be declared. {faults}", faults=Joined(" ", error.faults.values())),
+                'Give the column another key, for example field = "extra:price2", or leave it out.',
+            ) from None
         follow()
     return made

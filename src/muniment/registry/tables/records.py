@@ -33,6 +33,7 @@ from muniment.registry.tables.fields import (
 )
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import are_groups, group_of, header_row, headings_of, width_of_headings
+from muniment.registry.tables.keeping import key_of, names_to_keep
 from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.persons import PersonInCell, full_name, split
 from muniment.registry.tables.values import Lost, Noted, address_of, people_in, value_of
@@ -392,13 +393,14 @@ class _Conversion:
 
     def _report_columns(self, sheet: Sheet, table: TableMapping, at: int, headings: list[str]) -> None:
         mapped = {each.heading for each in table.column if each.field}
+        names = {table.column[place].heading: name for place, name in names_to_keep(table).items()}
         for n, heading in enumerate(headings):
             example = next((row[n] for row in sheet.rows[at:] if row[n]), "")
             if heading not in mapped and example:
                 fix = Phrase(
                     'Set its field in the mapping, or keep it: field = "{extra}{member}".',
                     extra=EXTRA,
-                    member=member_of(heading) or "name",
+                    member=names.get(heading) or key_of(heading, n + 1),
                 )
                 column = heading or Phrase("column {number}", number=n + 1)
                 self.losses.append(Loss(sheet.name, 0, column, "is not mapped and is left out", example, fix))
@@ -795,14 +797,6 @@ def _is_total(cells: Sequence[str], typical: int) -> bool:
         return False
     rest = [cell for cell in cells if cell and key(cell) not in catalogue().totals]
     return sum(any(map(str.isdigit, cell)) for cell in rest) == len(rest) and len(rest) < max(typical, 2)
-
-
-def member_of(heading: str) -> str:
-    """Return a name for an additional member, made of a heading."""
-    words = [name_key(word) for word in re.split(r"[\s_/.\-]+", heading)]
-    words = [word for word in words if word]
-    name = "".join([*words[:1], *(word.capitalize() for word in words[1:])])
-    return name if name.isidentifier() else ""
 
 
 def _members(row: _Row) -> JSONObject:

@@ -13,6 +13,7 @@ from make.registry import document
 from muniment.kernel.ids import now
 from muniment.registry.imports.uploads import remove_old
 from muniment.registry.models import Company, ImportRun, ImportUpload
+from muniment.registry.settings.versions import latest_version
 from muniment.registry.tables.delimited import LIKELY
 from muniment.web.views.operate import imports
 
@@ -159,6 +160,23 @@ def test_a_field_that_is_chosen_gets_its_options_from_the_values(browser):
     press(browser, here, "save", fields)
     fields = fields_of(page(browser, f"{here}?mapping"))
     assert (fields["t0-c1"], fields["t0-c2-order"]) == ("", "DMY")
+
+
+def test_columns_whose_headings_have_no_latin_letters_are_kept_apart(browser):
+    here = upload(browser, "会社名,理念,社風,Name\n桜株式会社,a b,c d,e\n梅株式会社,f g,h i,j\n")
+    html = page(browser, here)
+    assert '<option value="extra:column2">理念 (' in html
+    fields = fields_of(html) | {"t0-c1": "extra:column2", "t0-c2": "extra:column3", "t0-c3": "extra:name2"}
+    press(browser, here, "save", fields)
+    stored = fields_of(page(browser, f"{here}?mapping"))
+    assert [stored[f"t0-c{n}"] for n in (1, 2, 3)] == ["extra:column2", "extra:column3", "extra:name2"]
+    preview(browser, here)
+    press(browser, here, "import")
+    work()
+    found = document("company", "桜株式会社")["company"]
+    assert (found["column2"], found["column3"], found["name2"]) == ("a b", "c d", "e")
+    labels = {each["key"]: each["label"] for each in latest_version().settings.fields}
+    assert labels == {"column2": "理念", "column3": "社風", "name2": "Name"}
 
 
 def test_words_people_and_money_have_options(browser):

@@ -23,10 +23,9 @@ from muniment.registry.imports.undoing import list_imports
 from muniment.registry.models import ImportUpload
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
 from muniment.registry.tables.fields import ASK, DECLARED, EXTRA, PEOPLE_FIELD, SKIP, Column, field_named, fields_of
-from muniment.registry.tables.keeping import keep_all, key_of
+from muniment.registry.tables.keeping import keep_all, names_to_keep
 from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.persons import LAST_FIRST
-from muniment.registry.tables.records import member_of
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import problems_shown
@@ -498,8 +497,9 @@ def tables_of(mapping: FileMapping, facts: JSONObject) -> list[TableField]:
     found = []
     for n, (table, known) in enumerate(zip(mapping.table, facts.get("tables") or (), strict=False)):
         name = f"t{n}"
+        names = names_to_keep(table)
         shown = [
-            _column(f"{name}-c{at}", at, table, column, known["columns"][at])
+            _column(f"{name}-c{at}", at, table, column, known["columns"][at], names.get(at, ""))
             for at, column in enumerate(table.column[: len(known["columns"])])
             if column.heading or known["columns"][at]["samples"]
         ]
@@ -530,7 +530,9 @@ def _place_on_page(column: ColumnField) -> tuple[bool, bool, bool, bool, bool]:
     return (not column.is_asked, not column.is_guess, is_kept, not column.kind, not column.samples)
 
 
-def _column(name: str, at: int, table: TableMapping, column: Column, known: JSONObject) -> ColumnField:
+def _column(  # noqa: PLR0917 - a column and what is known of it
+    name: str, at: int, table: TableMapping, column: Column, known: JSONObject, new_name: str
+) -> ColumnField:
     options = []
     if table.kind != SKIP:
         options = [_option(name, column, option) for option in _options_of(column)]
@@ -540,21 +542,26 @@ def _column(name: str, at: int, table: TableMapping, column: Column, known: JSON
         column.heading or gettext("Column %(n)d") % {"n": at + 1},
         known["samples"],
         column.field,
-        _groups(table.kind, column),
+        _groups(table.kind, column, new_name),
         options,
         column.check and table.kind != SKIP,
         "" if column.field or table.kind == SKIP else str(KINDS_OF_FIELDS.get(column.kind, "")),
     )
 
 
-def _groups(kind: str, column: Column) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the fields that a column can hold, in groups."""
+def _groups(kind: str, column: Column, new_name: str) -> list[tuple[str, list[tuple[str, str]]]]:
+    """
+    Return the fields that a column can hold, in groups.
+
+    Args:
+        new_name: the key under which the column could be kept as a field of its own; "" if it is kept already.
+    """
     fields = fields_of(COMPANIES if kind == SKIP else kind)
     group_of = {name: field.group for name, field in fields.items()}
     if column.kind:
-        group_of.setdefault(column.field or f"{EXTRA}{key_of(column.heading)}", _NEW)
-    else:
-        group_of.setdefault(f"{EXTRA}{member_of(column.heading) or 'note'}", EXTRA)
+        group_of.setdefault(column.field or f"{EXTRA}{new_name}", _NEW)
+    elif new_name:
+        group_of.setdefault(f"{EXTRA}{new_name}", EXTRA)
     if column.field.startswith(EXTRA):
         group_of.setdefault(column.field, EXTRA)
     elif _is_gone(column.field):
@@ -630,15 +637,17 @@ def read_form(mapping: FileMapping, facts: JSONObject, sent: Mapping[str, str]) 
         combine = sent.get(f"{name}-combine", "")
         if table.combine and combine in {"yes", "no"}:
             table.combine = combine
+        names = names_to_keep(table)
         for at, (column, options) in enumerate(zip(table.column, known["columns"], strict=False)):
-            _read_column(f"{name}-c{at}", table, column, options["options"], sent)
+            groups = _groups(table.kind, column, names.get(at, ""))
+            allowed = {each for _, fields in groups for each, _ in fields}
+            _read_column(f"{name}-c{at}", column, options["options"], allowed, sent)
     mapping.same_name_is_same_person = "same" in sent if "has-same" in sent else mapping.same_name_is_same_person
     return mapping
 
 
-def _read_column(name: str, table: TableMapping, column: Column, known: JSONObject, sent: Mapping[str, str]) -> None:
+def _read_column(name: str, column: Column, known: JSONObject, allowed: set[str], sent: Mapping[str, str]) -> None:
     field = sent.get(name, column.field)
-    allowed = {each for _, options in _groups(table.kind, column) for each, _ in options}
     if field and field not in allowed:
         field = ""
     if field != column.field:
