@@ -182,7 +182,7 @@ def test_rows_with_more_cells_than_headings_are_asked_and_named():
     rows = [("Company", "Amount", "", ""), ("Alder House", "12", "", ""), ("Birch House", "100", "50", "direct")]
     sheet, mapping = proposed(*rows, delimiter=",")
     assert mapping.table[0].check == ["cells"]
-    assert "more cells than the headings" in str(mapping.doubts()[0])
+    assert "more cells than there are headings" in str(mapping.doubts()[0])
     [line] = [str(group) for group in grouped(converted(sheet, mapping).losses) if "more cells" in str(group)]
     assert "(1 row: 3)" in line
     assert '"50 · direct"' in line

@@ -381,7 +381,7 @@ class _Conversion:
                 self.losses.append(Loss(sheet.name, number, "", "is above the headings, and is left out", text))
 
     def _report_cells_beyond(self, sheet: Sheet, at: int) -> None:
-        """Report the rows of a text that have more cells than the headings."""
+        """Report the rows of a text that have more cells than there are headings."""
         if not sheet.delimiter or not at:
             return
         width = width_of_headings(sheet.rows, at - 1)
