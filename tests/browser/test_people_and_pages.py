@@ -334,6 +334,22 @@ def test_a_refusal_is_shown_at_the_top_and_has_the_focus(browser, site):
     context.close()
 
 
+@pytest.mark.parametrize("path", ["/manage/companies/new", f"/manage/companies/{COMPANY}/edit/basics"])
+def test_going_back_to_a_refused_form_finds_what_was_typed(browser, site, path):
+    context = browser.new_context(base_url=origin(site))
+    page = sign_in(context, site, OWNER)
+    page.goto(path)
+    page.get_by_label("Name", exact=True).fill("Back and forth")
+    page.get_by_label("Website").fill("not a site")
+    page.get_by_role("button", name=re.compile("^Save( and continue)?$")).click()
+    expect(page.get_by_label("Website")).to_be_focused()
+    page.goto("/connect")
+    page.go_back()
+    expect(page.get_by_label("Website")).to_have_value("not a site")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Back and forth")
+    context.close()
+
+
 def test_the_keyboard_reaches_the_content_and_the_theme(visitor):
     visitor.goto(f"/companies/{COMPANY}")
     visitor.keyboard.press("Tab")

@@ -1,5 +1,5 @@
 """
-Forms kept for an hour while their account signs in again or confirms its identity.
+Forms kept for an hour while their account signs in again, confirms its identity, or leaves a page that refused them.
 
 A kept form belongs to one account and one page, so that two tabs do not lose each other's. What a stranger sends is not
 kept: whose form it is says the session, or the signed cookie of the account that this browser last signed in to.
@@ -45,6 +45,15 @@ def keep_form(request: HttpRequest, page: str, *, author: str, confirming: bool 
         del kept[next(iter(kept))]
     _keep(author, kept)
     return bool(typed)
+
+
+def forget_form(request: HttpRequest, page: str, *, author: str) -> None:
+    """Drop the form that was kept for *page*, after it was saved."""
+    if HINT_COOKIE not in request.COOKIES:
+        return
+    kept = _kept(author)
+    if kept.pop(page, None) is not None:
+        _keep(author, kept)
 
 
 def tell(response: HttpResponse) -> HttpResponse:

@@ -86,6 +86,8 @@
       strip.scrollLeft += place.left - around.left - (strip.clientWidth - place.width) / 2;
     }
     document.querySelector('main [aria-invalid="true"]')?.focus();
+    // This page answers a form that it refused. Going back to it asks for the page, not for the form to be sent again.
+    if (document.querySelector("form[data-answered]")) history.replaceState(history.state, "", location.href);
   });
 
   // A color that is entered as text has a picker beside it.

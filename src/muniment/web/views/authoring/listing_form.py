@@ -27,7 +27,7 @@ from muniment.web.authoring.checks import missing_of
 from muniment.web.forms import About, Basics, FormStep, Links
 from muniment.web.presenters import differences
 from muniment.web.requests.access import actor_of, signed_in
-from muniment.web.requests.kept_forms import form_data
+from muniment.web.requests.kept_forms import forget_form, form_data, keep_form, tell
 from muniment.web.requests.once import once
 from muniment.web.requests.page_cache import reader
 from muniment.web.requests.pages import manage_page
@@ -58,8 +58,9 @@ def new(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         # Told before the form is filled in. A form that is sent beyond the limit is kept on the page of the refusal.
         listings.refuse_draft_beyond_limit(actor)
-    form = Basics(form_data(request))
-    slug = request.POST.get("slug", "").strip()
+    typed = form_data(request)
+    form = Basics(typed)
+    slug = (typed or {}).get("slug", "").strip()
     duplicates: list[Any] = []
     if request.method == "POST" and form.is_valid():
         change = CompanyChange(form.to_wire())
@@ -69,6 +70,7 @@ def new(request: HttpRequest) -> HttpResponse:
             if is_different or not duplicates:
                 draft = listings.create_company(actor, change, slug=slug)
                 messages.success(request, gettext("%(name)s saved as a draft.") % {"name": draft.name})
+                forget_form(request, request.path, author=str(request.user.pk))
                 return HttpResponseRedirect(f"/manage/companies/{draft.slug}/edit/about?new=1")
         except BadFields as refusal:
             form.put(refusal.faults)
@@ -82,7 +84,15 @@ def new(request: HttpRequest) -> HttpResponse:
         "duplicates": duplicates,
         "steps": steps_of("basics", ""),
     }
-    return manage_page(request, "manage/new.html", context, status=200 if request.method == "GET" else 422)
+    if request.method == "POST":
+        return _kept(request, manage_page(request, "manage/new.html", context, status=422))
+    return manage_page(request, "manage/new.html", context, status=200)
+
+
+def _kept(request: HttpRequest, page: HttpResponse) -> HttpResponse:
+    """Keep a form that was refused: an owner who goes on to another page and back finds what they typed."""
+    keep_form(request, request.path, author=str(request.user.pk))
+    return tell(page)
 
 
 def _duplicates_of(actor: Actor, change: CompanyChange) -> list[Any]:
@@ -142,12 +152,14 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
             if stale:
                 version = mine.version
         else:
+            forget_form(request, request.path, author=str(request.user.pk))
             return HttpResponseRedirect(_after(request, slug, step, page, update))
     elif request.method == "POST":
         _refuse_the_rest(actor, slug, page)
     if page.form is not None:
         page.form.note_pending(_pending_notes(actor, mine))
-    return _edit_page(request, mine, step, page, mine.version if version is None else version, stale)
+    shown = _edit_page(request, mine, step, page, mine.version if version is None else version, stale)
+    return _kept(request, shown) if request.method == "POST" else shown
 
 
 def _edit_page(  # noqa: PLR0917 - what is edited, and how far
