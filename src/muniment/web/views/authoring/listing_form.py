@@ -60,7 +60,7 @@ def new(request: HttpRequest) -> HttpResponse:
         listings.refuse_draft_beyond_limit(actor)
     typed = form_data(request)
     form = Basics(typed)
-    slug = (typed or {}).get("slug", "").strip()
+    slug = str(typed.get("slug", "")).strip() if typed is not None else ""
     duplicates: list[Any] = []
     if request.method == "POST" and form.is_valid():
         change = CompanyChange(form.to_wire())
@@ -90,7 +90,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def _kept(request: HttpRequest, page: HttpResponse) -> HttpResponse:
-    """Keep a form that was refused: an owner who goes on to another page and back finds what they typed."""
+    """Keep a form that was refused: an owner who leaves the page and comes back finds what they typed."""
     keep_form(request, request.path, author=str(request.user.pk))
     return tell(page)
 
