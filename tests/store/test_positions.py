@@ -4,6 +4,7 @@ import pytest
 
 from make.published import company, ids
 from make.queries import companies_by
+from muniment.store.lists import facets
 from muniment.store.lists import positions as module
 from muniment.store.lists.positions import index_after, mark_of
 from muniment.store.queries import Mark, selection
@@ -108,6 +109,19 @@ FIRST, LATER = module.STARTS
 MANY = LATER + 2 * FIRST
 
 
+def themes(number):
+    """Return the themes of a company: north is common, south less so, and west is rarely active."""
+    of_number = {
+        "north": number % 2 == 1,
+        "south": number % 3 == 0,
+        "west": number % 4 == 0 or number % 16 in {1, 3, 9},
+    }
+    return [name for name, has_it in of_number.items() if has_it]
+
+
+FEW = len([number for number in range(1, MANY) if number % 4 and "west" in themes(number)])
+
+
 @pytest.fixture
 def many(publisher, reader):
     """A registry with so many active companies that the start of a sorted list is found without sorting all."""
@@ -118,6 +132,7 @@ def many(publisher, reader):
                 day=738_000 + number // 3,
                 name=f"{number % 7} Harbour",
                 status="active" if number % 4 else "inactive",
+                themes=themes(number),
                 treasuryMinor=None if number % 5 == 0 else number % 11 * 100,
                 updatedAt=f"2026-01-0{1 + number % 4}T00:00:00.000000Z",
                 **({"teamSize": number % 6} if number % 3 else {}),
@@ -129,29 +144,81 @@ def many(publisher, reader):
     return reader
 
 
+def start_of(many, chosen):
+    """Return what a start of a list finds, and the numbers that were counted for it."""
+    counted = []
+    with many.snapshot() as (connection, state):
+        version = state.versions["company"]
+        kept = {"positions": module.Positions(1 << 20), "documents": facets.Documents(1 << 20)}
+
+        def count():
+            counted.append(facets.total(connection, chosen, version, **kept))
+            return counted[-1]
+
+        found = module.find_start(connection, chosen, FIRST, state.totals["company"][0], count)
+    return found, counted
+
+
 @pytest.mark.parametrize(
     ("sort", "query"),
     [
         *((order, {}) for order in ORDERS if order != "newest"),
         *((order, {"status": ["active"]}) for order in ORDERS),
+        *((order, {"status": ["active"], "theme": ["north"]}) for order in ORDERS),
+        *((order, {"theme": ["north", "south"]}) for order in ORDERS),
         ("newest", {"status": ["inactive"]}),
     ],
 )
 def test_the_start_of_a_sorted_list_is_that_of_the_whole_list(many, sort, query):
     chosen = selection("company", companies_by(sort=sort, **query))
-    with many.snapshot() as (connection, state):
+    with many.snapshot() as (connection, _):
         whole = module.find(connection, chosen).positions
-        total = state.totals["company"][0]
-        start, number = module.find_start(connection, chosen, FIRST, total)
+    (start, number), counted = start_of(many, chosen)
     assert (list(start.positions), number) == (list(whole[:FIRST]), len(whole))
+    is_stored = not query or (len(query) == 1 and all(len(values) == 1 for values in query.values()))
+    assert counted == ([] if is_stored else [number])
     assert pages(many, sort=sort, page_size=100, **query)[2:] != []
 
 
-@pytest.mark.parametrize("query", [{"status": ["inactive"]}, {"status": ["active", "inactive"]}, {"q": "harbour"}])
-def test_a_list_of_few_or_of_unknown_number_is_found_whole(many, query):
+@pytest.mark.parametrize(
+    ("query", "counted"),
+    [
+        ({"status": ["inactive"]}, []),
+        ({"status": ["inactive"], "theme": ["north"]}, []),
+        ({"status": ["active"], "theme": ["west"]}, [FEW]),
+        ({"status": ["active"], "theme": ["east"]}, []),
+        ({"q": "harbour"}, []),
+    ],
+)
+def test_a_list_of_few_is_found_whole(many, query, counted):
     chosen = selection("company", companies_by(sort="treasury", **query))
-    with many.snapshot() as (connection, state):
-        assert module.find_start(connection, chosen, FIRST, state.totals["company"][0]) is None
+    assert start_of(many, chosen) == (None, counted)
+
+
+def test_a_walk_ends_where_those_that_are_wanted_come_last_and_all_are_found_instead(publisher, reader):
+    most, wanted, others = 20, 300, 2_400
+    publisher.publish(
+        *(
+            company(
+                number,
+                name=f"{number} Harbour",
+                status="active" if number <= wanted else "inactive",
+                treasuryMinor=None if number <= wanted else number,
+            )
+            for number in range(1, wanted + others)
+        )
+    )
+    reader.refresh()
+    chosen = selection("company", companies_by(sort="treasury", status=["active"]))
+    passed = []
+    with reader.snapshot() as (connection, state):
+        total = state.totals["company"][0]
+        connection.set_trace_callback(passed.append)
+        assert module.find_start(connection, chosen, most, total, lambda: wanted) is None
+        connection.set_trace_callback(None)
+    assert any(f"LIMIT {4 * most * total // wanted})" in statement for statement in passed)
+    page = reader.companies(companies_by(sort="treasury", status=["active"]))
+    assert (page.total, ids(page)[:1]) == (wanted, [f"company-{wanted}"])
 
 
 @pytest.mark.parametrize(("sort", "query"), [("treasury", {}), ("newest", {"status": ["active"]})])

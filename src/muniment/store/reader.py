@@ -17,6 +17,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -754,12 +755,21 @@ class Reader(PublishedFile):
             if chosen.is_everything:
                 total = state.totals[chosen.kind][0]
             elif mark is None:
+                count = partial(
+                    facets.total,
+                    connection,
+                    chosen,
+                    state.versions[chosen.kind],
+                    positions=self._positions,
+                    documents=self._documents,
+                )
                 found, total = self._positions.get_start(
                     connection,
                     chosen,
                     state.versions[chosen.kind],
                     end=query.page * size,
                     total=state.totals[chosen.kind][0],
+                    count=count,
                 )
                 positions = found.positions
             else:

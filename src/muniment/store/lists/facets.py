@@ -383,6 +383,14 @@ class Counting:
         return groups.values()
 
 
+def total(
+    connection: sqlite3.Connection, chosen: Selection, version: int, *, positions: Positions, documents: Documents
+) -> int:
+    """Return how many documents *chosen*, which has filters, finds."""
+    counting = Counting(connection, chosen, version, positions=positions, documents=documents)
+    return counting.total or 0
+
+
 def count(
     connection: sqlite3.Connection,
     chosen: Selection,

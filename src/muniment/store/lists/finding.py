@@ -2,7 +2,7 @@
 
 import sqlite3
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -25,8 +25,17 @@ COLUMNS: Final = {
     "updated": "updated_at",
 }
 """The columns of orders and ranges."""
-_INDEXES: Final = {"name": "published_document_name", "updated": "published_document_updated"}
-"""The indexes of orders that are not named after their column."""
+_INDEXES: Final = {
+    "newest": "published_document_position",
+    "name": "published_document_name",
+    "treasury": "published_document_treasury_minor",
+    "team": "published_document_team_size",
+    "companies": "published_document_company_count",
+    "updated": "published_document_updated",
+}
+"""The indexes of orders."""
+_PATIENCE: Final = 4
+"""How many times more documents than on average a walk may pass."""
 _BUILT_IN: Final = frozenset({*COLUMNS, "listed"})
 """Ranges that look at a column or the position; others look at the values of a declared field."""
 
@@ -83,64 +92,96 @@ def find(connection: sqlite3.Connection, chosen: Selection) -> Matches:
     return Matches(positions, closest, hint, tiers, is_cut)
 
 
-def find_start(connection: sqlite3.Connection, chosen: Selection, most: int, total: int) -> tuple[Matches, int] | None:
+def find_start(
+    connection: sqlite3.Connection, chosen: Selection, most: int, total: int, count: Callable[[], int]
+) -> tuple[Matches, int] | None:
     """
     Return the first *most* documents of a selection in an order with an index, and how many it finds.
 
     It walks the index of the order until it has them, so the first page of many matches costs about as much as that of
-    a few. None if sorting all of them is cheaper, or if their number is unknown without finding them: of one value it
-    is stored, but documents can have several.
+    a few. None if finding and sorting all of them is cheaper, or if it finds nothing, which comes with a hint.
 
     Args:
         total: the number of all documents of the kind.
+        count: counts what the selection finds; called where filters meet, and that number is not stored.
     """
     is_plain = not (chosen.q or chosen.ranges) and chosen.ids is None
-    if not is_plain or len(chosen.filters) > 1:
+    is_whole_list = chosen.order == "newest" and not chosen.filters
+    if not is_plain or is_whole_list or chosen.order not in _INDEXES:
         return None
-    if chosen.order == "newest":
-        return _find_newest(connection, chosen, most)
-    if chosen.order not in COLUMNS:
+    filters = [meant_by(connection, chosen.kind, each) for each in chosen.filters]
+    if chosen.order == "newest" and len(filters) == 1 and len(filters[0]) == 1:
+        ((found, value),) = filters[0]
+        return (_newest(connection, value, most), found) if found else None
+    number = _number_worth_a_walk(filters, most, total, count)
+    if not number:
         return None
-    column = COLUMNS[chosen.order]
-    index = _INDEXES.get(chosen.order, f"published_document_{column}")
-    conditions, parameters = [f"d.kind = '{chosen.kind}'"], list[object]()
-    if chosen.filters:
-        values = meant_by(connection, chosen.kind, chosen.filters[0])
-        if len(values) != 1:
-            return None
-        ((total_of_value, number),) = values
-        # The walk passes most * total / total_of_value documents on average.
-        if total_of_value * total_of_value < most * total:
-            return None
-        total = total_of_value
-        conditions.append(
-            "EXISTS (SELECT 1 FROM published_facet AS g WHERE g.value_id = ? AND g.position = d.position)"
-        )
-        parameters.append(number)
+    start = _walk(connection, chosen, filters, most, most_passed=_PATIENCE * most * total // number)
+    if len(start.positions) < min(most, number):
+        return None  # those that are wanted come late in this order, such as companies without a treasury
+    return start, number
+
+
+def _number_worth_a_walk(
+    filters: Sequence[Sequence[tuple[int, int]]], most: int, total: int, count: Callable[[], int]
+) -> int:
+    """
+    Return how many documents all *filters* find; 0 if that is none, or if it costs less to find all of them.
+
+    A walk passes most * total / number documents on average. To find all passes as many as the rarest filter has.
+    """
+    if not filters:
+        return total
+    rarest = min(sum(n for n, _ in values) for values in filters)
+    if rarest * rarest < most * total:
+        return 0
+    has_one_value = len(filters) == 1 and len(filters[0]) == 1
+    number = rarest if has_one_value else count()
+    return number if number * rarest >= most * total else 0
+
+
+def _newest(connection: sqlite3.Connection, value: int, most: int) -> Matches:
+    """Return the newest documents with a value."""
+    statement = "SELECT position FROM published_facet WHERE value_id = ? ORDER BY position DESC LIMIT ?"
+    return Matches(_positions(connection, (statement, [value, most])))
+
+
+def _walk(
+    connection: sqlite3.Connection,
+    chosen: Selection,
+    filters: Sequence[Sequence[tuple[int, int]]],
+    most: int,
+    *,
+    most_passed: int,
+) -> Matches:
+    """
+    Walk the index of an order until *most* documents pass the filters.
+
+    Args:
+        filters: the values of each, with the number of their documents.
+        most_passed: where the walk ends in any case.
+    """
+    column = COLUMNS.get(chosen.order)
+    columns = [f"d.{column}", "d.position"] if column else ["d.position"]
     direction = "" if chosen.order == "name" else " DESC"
-    statement = (
-        f"SELECT d.position FROM published_document AS d INDEXED BY {index} WHERE {' AND '.join(conditions)}"
-        f" ORDER BY d.{column}{direction}, d.position{direction} LIMIT ?"
+    passed = (
+        f"SELECT d.position FROM published_document AS d INDEXED BY {_INDEXES[chosen.order]}"
+        f" WHERE d.kind = '{chosen.kind}' ORDER BY {', '.join(each + direction for each in columns)} LIMIT ?"
     )
-    return Matches(_positions(connection, (statement, [*parameters, most]))), total
+    conditions, parameters = ["1"], list[object]([most_passed])
+    for values in filters:
+        among_values = f"g.value_id IN ({_LISTED}) AND g.position = d.position"
+        conditions.append(f"EXISTS (SELECT 1 FROM published_facet AS g WHERE {among_values})")
+        parameters.append(msgspec.json.encode([number for _, number in values]).decode())
+    # The rows of the inner statement are looked at one by one in its order, so the outer one stops early.
+    statement = f"SELECT d.position FROM ({passed}) AS d WHERE {' AND '.join(conditions)} LIMIT ?"
+    return Matches(_positions(connection, (statement, [*parameters, most])))
 
 
 def everything(connection: sqlite3.Connection, kind: str, most: int) -> "array[int]":
     """Return the newest documents of a kind."""
     statement = "SELECT position FROM published_document WHERE kind = ? ORDER BY position DESC LIMIT ?"
     return _positions(connection, (statement, [kind, most]))
-
-
-def _find_newest(connection: sqlite3.Connection, chosen: Selection, most: int) -> tuple[Matches, int] | None:
-    """Return the latest documents with one value, whose entries are in the order of positions."""
-    values = meant_by(connection, chosen.kind, chosen.filters[0]) if chosen.filters else []
-    if len(values) != 1:
-        return None
-    ((total, number),) = values
-    if not total:
-        return None  # what finds nothing comes with a hint
-    statement = "SELECT position FROM published_facet WHERE value_id = ? ORDER BY position DESC LIMIT ?"
-    return Matches(_positions(connection, (statement, [number, most]))), total
 
 
 def _find(connection: sqlite3.Connection, chosen: Selection, planned: Plan) -> tuple["array[int]", bool]:

@@ -4,7 +4,7 @@ import contextlib
 import sqlite3
 import threading
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
@@ -33,13 +33,21 @@ class Positions:
         self._lock = threading.Lock()
 
     def get_start(
-        self, connection: sqlite3.Connection, chosen: Selection, version: int, *, end: int, total: int
+        self,
+        connection: sqlite3.Connection,
+        chosen: Selection,
+        version: int,
+        *,
+        end: int,
+        total: int,
+        count: Callable[[], int],
     ) -> tuple[Matches, int]:
         """
         Return what *chosen* selects, in order, at least its first *end* documents, and how many there are in all.
 
         Args:
             total: the number of all documents of the kind.
+            count: counts what *chosen* finds.
         """
         with self._lock:
             cached = self._cache.get(chosen)
@@ -49,7 +57,7 @@ class Positions:
             if start is not None and start[0] == version and end <= start[3]:
                 return start[1]
             most = next(most for most in STARTS if end <= most)
-            found = find_start(connection, chosen, most, total)
+            found = find_start(connection, chosen, most, total, count)
             if found is not None:
                 with self._lock, contextlib.suppress(ValueError):  # larger than the whole cache
                     self._starts[chosen] = version, found, most * 8 + size_of(chosen) + 300, most
