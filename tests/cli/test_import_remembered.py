@@ -9,6 +9,7 @@ from muniment.cli import tables
 from muniment.registry.exchange.importer import ImportOptions
 from muniment.registry.imports.sources import SourceOptions
 from muniment.registry.models import Company, ImportUpload
+from muniment.schema.objects import registry_schema
 
 pytestmark = pytest.mark.django_db
 FORMER = "Company;Ledger;Board\nAlder House;L-4;Ida Alder\n"
@@ -16,8 +17,9 @@ LATER = "Company;Ledger;Board\nBirch House;L-9;Kim Cedar\n"
 
 
 @pytest.fixture
-def imported():
+def imported(settings):
     """A finished import in the browser, whose column "Ledger" is kept as an additional field."""
+    settings.DECLARED_FIELDS, settings.SCHEMA = (), registry_schema("USD")
     browser = signed_in(account("operator@harbour.example", "operator"))
     here = upload(browser, FORMER)
     fields = {name: value for name, value in fields_of(browser.get(here).content.decode()).items() if name != "once"}

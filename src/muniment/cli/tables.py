@@ -76,7 +76,7 @@ def run(
         if prepared.is_proposed and not choices.proposes:
             _use_remembered(prepared)
         if choices.keeps_all:
-            keep_all(prepared.mapping)
+            keep_all(prepared.mapping, prepared.sheets)
         write_mapping = choices.write_mapping
         if write_mapping:
             write_mapping.write_text(prepared.mapping_text(), "utf-8")

@@ -12,11 +12,13 @@ from muniment.registry.publishing.upgrade import bring_up_to_date
 from muniment.registry.settings.versions import latest_version
 from muniment.registry.tables.fields import Column
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.keeping import declare_kept, keep_all, key_of, propose_kind
+from muniment.registry.tables.keeping import declaration_of, declare_kept, keep_all, key_of, propose_kind
 from muniment.registry.tables.mapping import FileMapping, TableMapping, read_mapping, write_mapping
 from muniment.registry.tables.operations import convert, import_table, prepare
 from muniment.registry.tables.proposing import propose
 from muniment.registry.tables.records import KnownRows, records_of
+from muniment.registry.tables.values import value_of
+from muniment.schema.declared.declarations import declare
 from muniment.schema.objects import registry_schema
 
 
@@ -114,6 +116,14 @@ def test_a_heading_without_latin_letters_gives_the_number_of_its_column():
     assert kept("名前", "column1", "2019", "2019 ") == ["column1", "column1x2", "field2019", "field2019x2"]
 
 
+def test_the_number_is_that_of_the_file_whatever_the_order_of_the_mapping():
+    sheet = Sheet("t", [["Company", "名前", "Website", "説明文"], ["Alder Trust", "a", "alder.example", "b"]])
+    mapping = read_mapping(write_mapping(propose([sheet], "t.csv"), [sheet]))
+    assert [each.heading for each in mapping.table[0].column][:2] == ["名前", "説明文"]
+    keep_all(mapping, [sheet])
+    assert [each.field for each in mapping.table[0].column][:2] == ["extra:column2", "extra:column4"]
+
+
 def test_a_key_is_no_parameter_of_another_field():
     """Fields of numbers are filtered by priceMin and hasPrice, which columns of these names would have as their key."""
     names = kept("Price", "Price min", "Price max", "Has price", "PRICE", kind="number")
@@ -140,6 +150,62 @@ def test_a_column_can_be_kept_under_the_name_that_its_report_gives():
         column.field = field
     mapping = read_mapping(write_mapping(mapping, [sheet]))
     assert records_of([sheet], mapping, KnownRows(), "USD").losses == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "values", "label", "numbers"),
+    [
+        ("Fund", ["$1,234.50", "$100.00"], "Fund ($)", [1234.5, 100]),
+        ("Fund", ["$5", "5 $"], "Fund ($)", [5, 5]),
+        ("Fund", ["USD 5M", "USD 0.5M"], "Fund (USD)", [5_000_000, 500_000]),
+        ("Fund", ["C$5", "C$7"], "Fund (CAD)", [5, 7]),
+        ("Budget", ["€ 1.234", "€ 99"], "Budget (EUR)", [1234, 99]),
+        ("Budget", ["1,5 Mio. €", "2 Mio. €"], "Budget (EUR)", [1_500_000, 2_000_000]),
+        ("Budget in EUR", ["€ 1.5", "€ 2"], "Budget in EUR", [1.5, 2]),
+        ("Rent", ["¥500", "¥600"], "Rent (¥)", [500, 600]),
+        ("Levy", ["12,5 %", "7 %"], "Levy (%)", [12.5, 7]),
+        ("x" * 70, ["€ 5", "€ 6"], f"{'x' * 54} (EUR)", [5, 6]),
+    ],
+)
+def test_amounts_of_one_currency_are_numbers_whose_label_names_it(heading, values, label, numbers):
+    column = proposed(heading, values)
+    assert (column.kind, column.label) == ("number", label)
+    column.field = "extra:sum"
+    assert [value_of(column, value, "USD") for value in values] == numbers
+    assert declaration_of(column, "company")["label"] == label
+
+
+@pytest.mark.parametrize(
+    ("heading", "values"),
+    [
+        ("Fund", ["$5", "€6"]),
+        ("Fund", ["€5", "about €6"]),
+        ("Fund", ["€5", "6"]),
+        ("Fund (USD)", ["€5", "€6"]),
+        ("Fund (k€)", ["€5", "€6"]),
+        ("Fund", ["€5-6", "€7"]),
+        ("Levy", ["5%", "6"]),
+    ],
+)
+def test_amounts_without_one_unit_stay_as_they_are_written(heading, values):
+    assert proposed(heading, values).kind == "text"
+
+
+def proposed(heading, values):
+    sheet = Sheet("t", [["Company", heading], *([f"Alder {n} Trust", value] for n, value in enumerate(values))])
+    return propose([sheet], "t.csv").table[0].column[1]
+
+
+def test_amounts_in_another_currency_than_that_of_the_label_are_told(settings):
+    table = {"of": "company", "key": "budget", "label": "Budget (EUR)", "kind": "number"}
+    declarations = declared_fields.read([table, {**table, "key": "fees", "label": "Fees"}])
+    settings.DECLARED_FIELDS, settings.SCHEMA = declarations, declare(registry_schema("USD"), declarations, "USD")
+    cells = ["€ 12", "12", "EUR 12k", "$ 12", "twelve"]
+    found = [value_of(Column("Budget", "budget"), cell, "USD") for cell in cells]
+    assert found[:3] == [12, 12, 12_000]
+    assert [each.reason for each in found[3:]] == ["is in USD; the field is in EUR", "is not a number"]
+    assert "names no currency" in value_of(Column("Fees", "fees"), "€ 12", "USD").reason
+    assert "another unit" in value_of(Column("Fees (k€)", "extra:x", kind="number"), "€ 12", "USD").reason
 
 
 @pytest.mark.django_db

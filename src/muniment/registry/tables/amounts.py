@@ -155,6 +155,46 @@ def amount_in(text: str, decimal: str) -> Amount | None:
     return Amount(Decimal(number) * unit.scale, unit.currency) if unit else None
 
 
+def unit_of_numbers(heading: str, values: Sequence[str]) -> str:
+    """
+    Return the unit that all values of a column are written with: a currency or "%"; "" if they have none in common.
+
+    A heading that names another unit, such as "Assets (k€)" over "€ 12", leaves it open what the numbers mean.
+    """
+    if all(map(is_percentage, values)):
+        return "%"
+    decimal = decimal_sign(values)
+    if decimal == ASK:
+        decimal = decimal_sign(values, is_count=True)
+    currencies: set[str] = set()
+    for value in values:
+        amount = amount_in(value, decimal)
+        if amount is None or not amount.currency:
+            return ""
+        currencies.add(amount.currency)
+    in_heading, scale = currency_in_heading(heading)
+    if len(currencies) != 1 or scale != 1 or not currencies.issuperset({in_heading} - {""}):
+        return ""
+    currency = currencies.pop()
+    # Dollars and yen or yuan share a sign, so that only the sign itself names them without an error.
+    for sign, is_alone in _SHARED_SIGNS.items():
+        if currency == CURRENCIES[sign] and all(is_alone.search(value) for value in values):
+            return sign
+    return currency
+
+
+_SHARED_SIGNS: Final = {
+    "$": re.compile(r"^[^A-Za-z]*\$"),
+    "¥": re.compile(r"^[^A-Za-z]*[¥￥]"),
+}
+
+
+def is_percentage(text: str) -> bool:
+    """Return whether a text is a number of percents."""
+    bare = text.strip()
+    return bare.endswith("%") and any(plain_number(bare[:-1], decimal) for decimal in (".", ","))
+
+
 class _Unit(NamedTuple):
     """The currency and the scale that are beside a number."""
 

@@ -42,6 +42,8 @@ EXTRA: Final = "extra:"
 """The prefix of the name of an additional member."""
 SKIP: Final = "skip"
 PEOPLE_FIELD: Final = "people"
+MAX_LABEL: Final = 60
+"""Characters of the label of a field that is declared for a column."""
 ROW_KEY: Final = "row.key"
 """What tells a row from the others of its source, in each version of the file; it is not published."""
 HOUSE_NUMBER: Final = "address.house_number"
@@ -266,7 +268,8 @@ class Column:
             names: LAST_FIRST for "Last, First".
         decimal: the decimal sign of numbers.
         separator: the separator of several values in a cell.
-        currency: the currency of amounts whose cells name none.
+        currency: the currency of amounts whose cells name none; of numbers, the unit that the cells have, such as
+            "EUR", "$" or "%", which the label of the declared field names.
         unit: what an amount is multiplied by; 0 asks.
         title: the position of people in the column.
         end: what ends addresses: country or state; "" if only names say it that are no state.
@@ -292,12 +295,19 @@ class Column:
     choices: list[str] = dataclasses.field(default_factory=list)
 
     @property
+    def label(self) -> str:
+        """Return the label of the field that is declared for the column: its heading, with the unit of its numbers."""
+        unit = f" ({self.currency})" if self.kind == "number" and self.currency else ""
+        heading = " ".join(self.heading.split())
+        return heading[: MAX_LABEL - len(unit)].strip() + unit
+
+    @property
     def table_field(self) -> TableField | None:
         """Return the field of the column; one that is yet to be declared, too, by which its cells are read."""
         field = field_named(self.field)
         if field is not None or not self.kind or not (self.field.startswith(EXTRA) or not self.field):
             return field
         most = MAX_CHARACTERS if self.kind == "text" else None
-        declared = Declaration("company", "column", self.heading, self.kind, choices=tuple(self.choices), max=most)
+        declared = Declaration("company", "column", self.label, self.kind, choices=tuple(self.choices), max=most)
         declaration = declared_field(declared, "USD")
-        return TableField(self.field, self.heading, declaration.kind, DECLARED, declaration)
+        return TableField(self.field, self.label, declaration.kind, DECLARED, declaration)

@@ -19,11 +19,12 @@ from muniment.kernel.phrases.phrase import Joined, Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.registry.declared.editing import apply_fields
 from muniment.registry.settings.versions import follow, latest_version
-from muniment.registry.tables.amounts import plain_number
+from muniment.registry.tables.amounts import currency_in_heading, plain_number, unit_of_numbers
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE, key
 from muniment.registry.tables.dates import ORDERS, day_of, is_year
 from muniment.registry.tables.fields import EXTRA, SKIP, Column, fields_of
-from muniment.registry.tables.headings import match
+from muniment.registry.tables.formats import Sheet
+from muniment.registry.tables.headings import headings_of, match
 from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.values import is_link, is_yes_or_no, separator_of
 from muniment.registry_toml.reading import InvalidSettings
@@ -37,7 +38,6 @@ _LEAST_USES: Final = 5
 """How often each word of a column is used, on average, if it is one of a few choices and no text."""
 _LEAST_LISTS: Final = 0.2
 """The share of cells with several values, if a column holds lists."""
-_MAX_LABEL: Final = 60
 _MAX_KEY: Final = 40
 _MAX_TEXT: Final = 2_000
 
@@ -46,7 +46,9 @@ def propose_kind(column: Column, values: Sequence[str]) -> None:
     """Let a column without a field have the kind of a field that could be declared for it; none if it has no value."""
     if not values:
         return
-    column.kind = _kind_of(column.heading, values)
+    unit = unit_of_numbers(column.heading, values)
+    column.kind = "number" if unit else _kind_of(column.heading, values)
+    column.currency = "" if currency_in_heading(column.heading)[0] else unit  # which the label then names already
     if column.kind == "choice":
         column.choices = sorted({" ".join(value.split()) for value in values}, key=str.casefold)
 
@@ -139,19 +141,20 @@ def _have_no_places(cells: Sequence[Sequence[str]]) -> bool:
     return len(first & later) * 5 >= min(len(first), len(later))
 
 
-def keep_all(mapping: FileMapping, tables: Iterable[str] = ()) -> int:
+def keep_all(mapping: FileMapping, sheets: Iterable[Sheet] = ()) -> int:
     """
     Let each column without a field, for which one is proposed, become a field to declare; return how many do.
 
     Args:
-        tables: the names of the tables; all by default.
+        sheets: of the file, if the columns of the mapping may have another order.
     """
-    chosen = {*tables}
+    rows = {sheet.name: sheet.rows for sheet in sheets}
     kept = 0
     for table in mapping.table:
-        if table.kind == SKIP or (chosen and table.name not in chosen):
+        if table.kind == SKIP:
             continue
-        for place, name in names_to_keep(table).items():
+        headings = headings_of(rows[table.name], table.header - 1) if table.name in rows else ()
+        for place, name in names_to_keep(table, headings).items():
             column = table.column[place]
             if column.kind and not column.field:
                 column.field = f"{EXTRA}{name}"
@@ -159,12 +162,16 @@ def keep_all(mapping: FileMapping, tables: Iterable[str] = ()) -> int:
     return kept
 
 
-def names_to_keep(table: TableMapping) -> dict[int, str]:
+def names_to_keep(table: TableMapping, headings: Sequence[str] = ()) -> dict[int, str]:
     """
-    Return the key under which each column could be kept as a field of its own, by its place in the table.
+    Return the key under which each column could be kept as a field of its own, by its place in the mapping.
 
     Each is free: no other field has it, or a parameter that filters by one.
+
+    Args:
+        headings: of the file, by which columns are numbered; by default those of the mapping, in their order.
     """
+    numbers = {heading: number for number, heading in enumerate(headings or [each.heading for each in table.column], 1)}
     of = _rows_of(table)
     names = _names_of_fields(table, of)
     keys_of_others = {each.key: each.kind for each in settings.DECLARED_FIELDS if each.of != of}
@@ -173,7 +180,7 @@ def names_to_keep(table: TableMapping) -> dict[int, str]:
         if column.field.startswith(EXTRA):
             continue
         kind = column.kind or "text"
-        for name in _names_like(key_of(column.heading, place + 1)):
+        for name in _names_like(key_of(column.heading, numbers.get(column.heading, place + 1))):
             own_names = _names_of(name, of, kind)
             # A field of this key that the other rows have must be of the same kind.
             is_of_another_kind = keys_of_others.get(name, kind) != kind or (kind == "choice" and name in keys_of_others)
@@ -251,8 +258,8 @@ def key_of(heading: str, number: int = 0) -> str:
 
 def declaration_of(column: Column, of: str) -> JSONObject:
     """Return the declaration of a column's field, as ``registry.toml`` has it."""
-    label = " ".join(column.heading.split())[:_MAX_LABEL].strip()
-    declared: JSONObject = {"of": of, "key": column.field.removeprefix(EXTRA), "label": label, "kind": column.kind}
+    key_of_field = column.field.removeprefix(EXTRA)
+    declared: JSONObject = {"of": of, "key": key_of_field, "label": column.label, "kind": column.kind}
     if column.kind == "choice":
         declared["choices"] = column.choices
     if column.kind == "text":

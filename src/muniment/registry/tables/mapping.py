@@ -37,7 +37,8 @@ class TableMapping:
         kind: companies, people, or skip.
         header: the number of the row with the headings; 0 if there is none.
         check: which of "kind" and "header" are guesses that a person should check; "currency" if amounts are in another
-            one than those of the registry, and would be left out; "cells" if rows have more of them than there are headings.
+            one than those of the registry, and would be left out; "cells" if rows have more of them than there are
+            headings.
         combine: whether rows of one name are one organization: yes, no, or ? to ask; "" if their values agree.
     """
 
@@ -167,8 +168,8 @@ _CURRENCY: Final = (
     "set MUNIMENT_CURRENCY before the first import)"
 )
 _CELLS: Final = (
-    "{table}: some rows have more cells than there are headings, so values may be in the wrong columns (the usual cause "
-    "is a separator or a decimal comma without quotation marks)"
+    "{table}: some rows have more cells than there are headings, so values may be in the wrong columns (the usual "
+    "cause is a separator or a decimal comma without quotation marks)"
 )
 _COMBINE: Final = (
     'several rows have the same name but different values: choose combine = "yes" (one organization, with lists of what'

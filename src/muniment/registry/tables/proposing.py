@@ -144,7 +144,7 @@ def _propose_table(sheet: Sheet, file_name: str, header: int | None, *, is_only:
 
 
 def has_cells_beyond(sheet: Sheet, at: int) -> bool:
-    """Return whether rows of a text have more cells than there are headings: a separator is in a cell without quotes."""
+    """Return whether rows of a text have more cells than there are headings: a cell has a separator without quotes."""
     if not sheet.delimiter or at < 0:
         return False
     width = width_of_headings(sheet.rows, at)

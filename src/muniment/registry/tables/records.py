@@ -393,7 +393,7 @@ class _Conversion:
 
     def _report_columns(self, sheet: Sheet, table: TableMapping, at: int, headings: list[str]) -> None:
         mapped = {each.heading for each in table.column if each.field}
-        names = {table.column[place].heading: name for place, name in names_to_keep(table).items()}
+        names = {table.column[place].heading: name for place, name in names_to_keep(table, headings).items()}
         for n, heading in enumerate(headings):
             example = next((row[n] for row in sheet.rows[at:] if row[n]), "")
             if heading not in mapped and example:

@@ -17,7 +17,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.wire import number
 from muniment.registry.declared.stored import fault_of
-from muniment.registry.tables.amounts import amount_in, plain_number
+from muniment.registry.tables.amounts import amount_in, currency_in_heading, is_percentage, plain_number
 from muniment.registry.tables.catalogue import catalogue, key
 from muniment.registry.tables.dates import day_of, has_time, is_year, month_of, year_of
 from muniment.registry.tables.fields import ASK, EXTRA, Column, TableField
@@ -317,7 +317,29 @@ def _count(cell: Cell) -> int | Lost:
 
 def _number(cell: Cell) -> Any:
     plain = _plain_number(cell, cell.text)
-    return number(float(plain)) if plain else Lost("is not a number", "Correct the cells.")
+    label = cell.column.table_field.label if cell.column.table_field else ""
+    if not plain and is_percentage(cell.text) and "%" in label:
+        plain = _plain_number(cell, cell.text.strip().removesuffix("%"))
+    if plain:
+        return number(float(plain))
+    found = amount_in(cell.text, cell.column.decimal or ".")
+    if found is None or not found.currency:
+        return Lost("is not a number", "Correct the cells.")
+    currency, scale = currency_in_heading(label)
+    if not currency:
+        return Lost(
+            Phrase("is in {given}, and the label of the field names no currency", given=found.currency),
+            'Name the currency in the label of the field, for example "Budget (EUR)".',
+        )
+    if currency != found.currency:
+        return Lost(
+            Phrase("is in {given}; the field is in {currency}", given=found.currency, currency=currency),
+            "Convert the column first; rates are not invented.",
+        )
+    if scale != 1:
+        reason = "names a currency, and the label of the field another unit"
+        return Lost(reason, "Write numbers in the unit of the field, without the currency.")
+    return number(float(found.number))
 
 
 def _plain_number(cell: Cell, text: str) -> str:

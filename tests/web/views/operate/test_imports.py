@@ -15,6 +15,7 @@ from muniment.registry.imports.uploads import remove_old
 from muniment.registry.models import Company, ImportRun, ImportUpload
 from muniment.registry.settings.versions import latest_version
 from muniment.registry.tables.delimited import LIKELY
+from muniment.schema.objects import registry_schema
 from muniment.web.views.operate import imports
 
 pytestmark = pytest.mark.django_db
@@ -162,7 +163,8 @@ def test_a_field_that_is_chosen_gets_its_options_from_the_values(browser):
     assert (fields["t0-c1"], fields["t0-c2-order"]) == ("", "DMY")
 
 
-def test_columns_whose_headings_have_no_latin_letters_are_kept_apart(browser):
+def test_columns_whose_headings_have_no_latin_letters_are_kept_apart(browser, settings):
+    settings.DECLARED_FIELDS, settings.SCHEMA = (), registry_schema("USD")
     here = upload(browser, "会社名,理念,社風,Name\n桜株式会社,a b,c d,e\n梅株式会社,f g,h i,j\n")
     html = page(browser, here)
     assert '<option value="extra:column2">理念 (' in html

@@ -579,7 +579,7 @@ def _groups(kind: str, column: Column, new_name: str) -> list[tuple[str, list[tu
     for name, group in group_of.items():
         label = label_of(name)
         if group == _NEW:
-            label = f"{column.heading} ({KINDS_OF_FIELDS.get(column.kind, column.kind)})"
+            label = f"{column.label} ({KINDS_OF_FIELDS.get(column.kind, column.kind)})"
         groups[titles.get(group, titles[""])].append((name, label))
     return [(title, options) for title, options in groups.items() if options]
 
