@@ -210,3 +210,16 @@ def test_each_name_of_a_comparison_is_beside_the_next_on_a_phone(browser, site):
     assert len(names) == 4
     assert all(name <= column for name, column in names)
     context.close()
+
+
+def test_a_printed_list_has_the_whole_page_and_nothing_to_press(browser, site):
+    context = browser.new_context(base_url=ORIGIN, viewport={"width": 1000, "height": 900})
+    context.route("**/*", site)
+    page = context.new_page()
+    page.emulate_media(media="print")
+    page.goto("/companies?q=harbours")
+    box = page.locator(".matches").bounding_box()
+    assert box["width"] > 850
+    page.goto("/companies/company-2")
+    assert not page.get_by_role("heading", name="Actions").is_visible()
+    context.close()

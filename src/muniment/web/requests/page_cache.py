@@ -253,9 +253,12 @@ def _finish(
 
 def _render(request: HttpRequest, response: SimpleTemplateResponse, modified_at: str) -> str:
     """Render a page without the context processors, which know the visitor: account, messages and form token."""
-    printed = {"address": f"{context.address(request)}{request.path}", "at": modified_at}
+    given = response.context_data or {}
+    # A printed list, search or comparison names the address of what is on the paper, with its filters.
+    own = given.get("printed_address") or given.get("canonical") or f"{context.address(request)}{request.path}"
+    printed = {"address": own, "at": modified_at}
     found: Any = response.resolve_template(response.template_name)
-    shown = {**context.site(request), **_DEFAULTS, "printed": printed, **(response.context_data or {})}
+    shown = {**context.site(request), **_DEFAULTS, "printed": printed, **given}
     name = str(found.template.name)
 
     def render() -> str:

@@ -6,7 +6,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 import zipfile
-from html import escape
+from html import escape, unescape
 from urllib.parse import quote
 
 import brotli
@@ -583,6 +583,14 @@ def test_a_printed_page_says_whose_it_is_and_of_which_day(visitor):
     html = text(visitor, "/companies/harbour")
     printed = re.search(r'<p class="on-paper"><strong>Muniment</strong> · (\S+) · (\d+ \w+ \d{4})</p>', html)
     assert printed[1] == "http://testserver/companies/harbour"
+
+
+@pytest.mark.parametrize(
+    "path", ["/companies?status=active", "/search?q=harbour", "/compare?c=harbour&c=bare", "/data/query?sql=SELECT+1"]
+)
+def test_a_printed_list_names_the_address_of_what_is_on_the_paper(visitor, path):
+    printed = re.search(r'<p class="on-paper"><strong>Muniment</strong> · (\S+) · ', text(visitor, path))
+    assert unescape(printed[1]) == f"http://testserver{path}"
 
 
 def test_the_newest_listings_are_a_json_feed(visitor):

@@ -54,6 +54,7 @@ def query(request: HttpRequest) -> HttpResponse:
         "page_title": gettext("Query in SQL"),
         "room": "data",
         "asked": asked,
+        "printed_address": f"{address(request)}{request.get_full_path()}",
         "most": MAX_STATEMENT,
         "saved": [shown(stored) for stored in saved_queries()],
         **_answer_of(request, asked, gettext("Answer"), (QUERY, [("sql", asked.sql), *asked.pairs])),

@@ -79,6 +79,7 @@ def search(request: HttpRequest) -> HttpResponse:
             "value_chips": chips_of_everything(text),
             "named": None if answer.results else named_in_everything(text),
             "as_json": f"/api/v1/search?{urlencode(query)}",
+            "printed_address": f"{address(request)}{request.path}?{urlencode(query)}",
         }
     return TemplateResponse(request, "registry/search.html", context)
 
