@@ -138,6 +138,31 @@ def test_persons_under_headings_of_companies_are_asked():
     assert found.check == ["kind"]
 
 
+@pytest.mark.parametrize(
+    "headings",
+    [
+        ["slug", "name", "summary", "roles", "organizations", "tags"],
+        ["id", "name", "email", "title", "company", "city"],
+    ],
+)
+def test_names_that_no_list_has_with_positions_at_organizations_are_asked(headings):
+    """Nothing but the positions says that they are persons: as companies, their addresses would be public at once."""
+    names = ["Xylo Qwert", "Bnmp Lkjh", "Zxcv Asdf"]
+    others = ["x@alder.example", "b@alder.example", "z@birch.example"]
+    if "summary" in headings:
+        others = ["Does things for the town.", "Does other things too.", "Grows many trees."]
+    titles, companies = ["Chair", "Member", "Gardener"], ["Alder Trust", "Alder Trust", "Birch Club"]
+    rows = [[f"p{n}", *row, "a"] for n, row in enumerate(zip(names, others, titles, companies, strict=True))]
+    found = mapped(table(headings, *rows))
+    assert (found.kind, found.check) == (PEOPLE, ["kind"])
+
+
+def test_companies_with_their_contacts_and_positions_stay_companies():
+    rows = with_names(FIRMS, PERSONS, ["Chair", "Director"], ["https://a.example"])
+    found = mapped(table(["Organization", "Contact name", "Position", "Website"], *rows))
+    assert (found.kind, found.column[0].field) == (COMPANIES, "name")
+
+
 def test_companies_with_their_contacts_stay_companies():
     found = mapped(table(["Organization", "Name", "Website"], *with_names(FIRMS, PERSONS, ["https://a.example"])))
     assert (found.kind, found.column[0].field) == (COMPANIES, "name")

@@ -52,6 +52,7 @@ from muniment.registry.tables.persons import (
     are_organizations,
     are_persons,
     is_one_person,
+    is_title,
     order_of_names,
     separator_of_people,
     split_names,
@@ -340,16 +341,37 @@ def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: st
     are_repeated = len({*companies}) < _MOST * len(companies)
     if are_repeated and _are_rows_of_persons(companies, of_companies, of_people, values):
         return _Kind(PEOPLE, is_guess=fields_of_people.isdisjoint({"position.title", "bio"}))
-    return _kind_of_other_names(companies, of_companies, fields_of_people, are_mixed=are_mixed)
+    return _kind_of_other_names(companies, of_companies, of_people, values, are_mixed=are_mixed)
+
+
+def _have_positions(of_people: Sequence[Column], values: Sequence[list[str]]) -> bool:
+    """Return whether most rows have a name of their own, which is called no more than "name", and a known position."""
+    name = next((column for column in of_people if column.field == "name" and not column.check), None)
+    titles = _values_of(of_people, values, "position.title")
+    if name is None or not _is_general(name.heading) or not _values_of(of_people, values, "position.company"):
+        return False
+    names = _values_of(of_people, values, "name")
+    are_different = len({*names}) >= _MOST * len(names)
+    are_in_most_rows = 2 * _count_of(of_people, values, "position.title") >= _count_of(of_people, values, "name")
+    # A list knows few of all positions.
+    return are_different and are_in_most_rows and share(titles, is_title) >= _SOME
 
 
 def _kind_of_other_names(
-    companies: Sequence[str], of_companies: Sequence[Column], fields_of_people: set[str], *, are_mixed: bool
+    companies: Sequence[str],
+    of_companies: Sequence[Column],
+    of_people: Sequence[Column],
+    values: Sequence[list[str]],
+    *,
+    are_mixed: bool,
 ) -> _Kind:
     """Return the kind of rows whose names no list of given names shows to be those of persons."""
+    if _have_positions(of_people, values) and not are_organizations(_values_of(of_people, values, "name")):
+        # Names that no list has, each with a position at an organization; only a person can tell.
+        return _Kind(PEOPLE, is_guess=True)
     if are_like_persons(companies) and _is_general(_heading_of_name(of_companies)):
-        # Names of persons that no list has, such as those of South Asia; only a person can tell.
-        has_roles = "position.title" in fields_of_people or "people.title" in {each.field for each in of_companies}
+        # Names in the form of those of persons, such as those of South Asia.
+        has_roles = any(column.field in {"position.title", "people.title"} for column in (*of_people, *of_companies))
         return _Kind(PEOPLE if has_roles else COMPANIES, is_guess=True)
     is_unproven = _is_name_guessed(of_companies) and not are_organizations(companies)
     return _Kind(COMPANIES, is_guess=are_mixed or is_unproven)
