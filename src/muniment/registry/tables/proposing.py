@@ -336,7 +336,7 @@ def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: st
         return _Kind(PEOPLE, is_guess=bool(companies) or are_both(people))
     are_mixed = are_both(companies)
     if are_persons(companies) and not are_mixed:
-        return _kind_of_names_like_persons(of_companies, values)
+        return _kind_of_names_like_persons(of_companies, fields_of_people, values)
     # One organization in many rows, each with a person of its own: the rows are people.
     are_repeated = len({*companies}) < _MOST * len(companies)
     if are_repeated and _are_rows_of_persons(companies, of_companies, of_people, values):
@@ -419,13 +419,16 @@ def _kind_of_rows_called_people(names: Sequence[str], fields: set[str]) -> _Kind
     return _Kind(PEOPLE, is_guess=are_both(names))
 
 
-def _kind_of_names_like_persons(columns: Sequence[Column], values: Sequence[list[str]]) -> _Kind:
+def _kind_of_names_like_persons(
+    columns: Sequence[Column], fields_of_people: set[str], values: Sequence[list[str]]
+) -> _Kind:
     """Return the kind of rows whose names are like those of persons, by what the other columns of companies say."""
     signs = _signs_of_organizations(columns, values)
     if signs:
         return _Kind(COMPANIES, is_guess=signs == 1)
+    have_positions = {"position.title", "position.company"} <= fields_of_people
     sure_fields = {column.field for column in columns if not column.check}
-    return _Kind(PEOPLE, is_guess=not _COMPANIES_ALONE.isdisjoint(sure_fields))
+    return _Kind(PEOPLE, is_guess=not have_positions and not _COMPANIES_ALONE.isdisjoint(sure_fields))
 
 
 def _signs_of_organizations(columns: Sequence[Column], values: Sequence[list[str]]) -> int:

@@ -181,6 +181,41 @@ def test_columns_whose_headings_have_no_latin_letters_are_kept_apart(browser, se
     assert labels == {"column2": "理念", "column3": "社風", "name2": "Name"}
 
 
+PEOPLE = """slug,name,summary,role,organizations,linkedin,profile url,tags
+ida,Ida Alder,"Ida has rowed boats for years, and chairs.",Chair,Alder House,linkedin.com/in/ida,p.example/1,a|b
+tomb,Tom Birch,"Tom plants trees, mostly birches.",Member,Alder House|Birch House,linkedin.com/in/tom,p.example/2,b
+anna,Anna Cedar,Anna keeps the books of the house since 2001.,Treasurer,Birch House,linkedin.com/in/anna,p.example/3,a
+"""
+
+
+def test_people_are_imported_without_a_correction(browser, settings):
+    """Read, keep all columns, preview, import: what kind the rows are, and what each column means, is right at once."""
+    settings.DECLARED_FIELDS, settings.SCHEMA = (), registry_schema("USD")
+    bring(browser, TABLE)
+    here = upload(browser, PEOPLE, "people.csv")
+    html = page(browser, here)
+    assert "guess is marked" not in html
+    fields = fields_of(html)
+    assert fields["t0-kind"] == "people"
+    assert [fields[f"t0-c{n}"] for n in range(8)] == [
+        *("slug", "name", "bio", "position.title", "position.company"),
+        *("", "", ""),
+    ]
+    press(browser, here, "keep", fields)
+    preview(browser, here)
+    press(browser, here, "import")
+    work()
+    ida, tom = document("person", "ida"), document("person", "tomb")
+    assert (ida["linkedin"], ida["profileUrl"], ida["tags"]) == (
+        "https://linkedin.com/in/ida",
+        "https://p.example/1",
+        ["a", "b"],
+    )
+    assert ida["bio"].startswith("Ida has rowed")
+    positions = [(each["title"], each["company"]["name"]) for each in tom["positions"]]
+    assert sorted(positions) == [("Member", "Alder House"), ("Member", "Birch House")]
+
+
 def test_words_people_and_money_have_options(browser):
     table = "Company,State,Reserves,Board\nAlder,paused,1000,Ida Alder\nBirch,active,2000,Joe Birch\n"
     here = upload(browser, table)
