@@ -1,8 +1,9 @@
 """
 Sort events into deliveries, and send those that are due.
 
-One job does both, one at a time for all processes. What waits for a server runs in threads; the job alone writes, so a
-process that is killed loses no more than the answers that it has not written: those events are sent again.
+One job does both, one at a time for all processes that run jobs. What waits for a server runs in threads; the job alone
+writes, so a process that is killed loses no more than the answers that it has not written: those events are sent again,
+by another process once the lease of the job is over.
 
 An event is delivered at least once, and those of one subject in order: the next one is not due before the one before it
 is delivered or given up. An endpoint has one request at a time, so a slow one delays its own events only. Slow ones
@@ -568,5 +569,5 @@ def end(endpoint: Endpoint, why: str) -> None:
 
 
 HANDLER: Final = Handler(
-    kind=JOB, work=deliver, lease_s=60, max_kills=5, lane="webhooks", per_group=1, successes_kept=timedelta(minutes=10)
+    kind=JOB, work=deliver, lease_s=15, max_kills=5, lane="webhooks", per_group=1, successes_kept=timedelta(minutes=10)
 )
