@@ -310,6 +310,11 @@ def test_the_list_is_written_beside_known_backups_and_a_folder_that_is_gone_is_n
     assert (kept / suppression.FILE_NAME).read_text() == beside
 
 
+def test_folders_of_backups_are_remembered_also_by_a_node_without_a_data_folder(tmp_path):
+    suppression.remember_folder(tmp_path / "new" / "data", tmp_path)
+    assert suppression.folders_of(tmp_path / "new" / "data") == [tmp_path]
+
+
 def test_a_list_beside_the_import_is_respected(company, tmp_path):
     erase_person(reviewer(), SLUG)
     suppression.write_beside(tmp_path)

@@ -170,6 +170,7 @@ def remember_folder(data: Path, folder: Path) -> None:
     """Remember in the data folder that *folder* has backups, so that later erasures are written there too."""
     known = folders_of(data)
     if folder.resolve() not in known:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)  # with PostgreSQL a node may have had no need of it yet
         with replacing(data / _FOLDERS) as out:
             out.writelines(os.fsencode(each) + b"\n" for each in [*known, folder.resolve()])
 
