@@ -244,28 +244,28 @@ def without_unchanged(company: Company, change: JSONMapping) -> CompanyChange:
         return CompanyChange()
     fields = settings.SCHEMA.company_change.by_name
     shown = _shown(company, change.keys())
-    # To repeat the current value of a field that waits for a reviewer withdraws the request, so it is a change.
-    needs_review = any(fields[name].review for name in change if name in fields)
-    pending = _pending(company) if needs_review else {}
+    waiting = _waiting_fields(company, [fields[name] for name in change if name in fields])
     remaining = CompanyChange()
     for name, value in change.items():
-        field, shown_value = fields.get(name), shown.get(name)
+        field = fields.get(name)
         if field is None:
             remaining[name] = value  # refused by read_change
             continue
-        if field.shown and name not in pending and is_same(value, shown_value):
-            continue
-        is_partial = isinstance(field.kind, Record) and field.kind.partial
-        if is_partial and type(value) is dict and type(shown_value) is dict:
-            remaining[name] = _changed_members(value, shown_value)
-        else:
-            remaining[name] = value
+        # To repeat the current value of a field that waits for a reviewer withdraws the request, so it is a change.
+        is_unchanged = field.shown and name not in waiting and is_same(value, shown.get(name))
+        if not is_unchanged:
+            remaining[name] = _changed_part(field, value, shown.get(name))
+    # A note that is given with another amount holds for that one, also if its text stays the same.
     if TREASURY_NOTE in change and {"treasury", _AMOUNT} & remaining.keys():
-        remaining[TREASURY_NOTE] = change[TREASURY_NOTE]  # given with another amount, it holds for that one too
+        remaining[TREASURY_NOTE] = change[TREASURY_NOTE]
     return _with_one_treasury(remaining)
 
 
-def _changed_members(value: JSONObject, shown: JSONObject) -> JSONObject:
+def _changed_part(field: Field, value: Any, shown: Any) -> Any:
+    """Return a changed value; of an object that is merged with the stored one, only the members that differ."""
+    is_merged = isinstance(field.kind, Record) and field.kind.partial
+    if not is_merged or type(value) is not dict or type(shown) is not dict:
+        return value
     return {name: member for name, member in value.items() if not is_same(member, shown.get(name))}
 
 
@@ -293,10 +293,12 @@ def _shown(company: Company, names: Collection[str]) -> JSONObject:
     return shown
 
 
-def _pending(company: Company) -> JSONObject:
-    """Return the fields that wait for a reviewer, with the values asked for."""
+def _waiting_fields(company: Company, fields: Iterable[Field]) -> Collection[str]:
+    """Return the names of the fields that wait for a reviewer; none if no reviewer decides about any of *fields*."""
+    if not any(field.review for field in fields):
+        return ()
     undecided = PendingChange.objects.filter(company=company, decision="").first()
-    return undecided.changes if undecided else {}
+    return undecided.changes.keys() if undecided else ()
 
 
 def _with_one_treasury(change: CompanyChange) -> CompanyChange:
@@ -463,28 +465,37 @@ def write_rows(
         given: the id and the columns of each row, in order.
     """
     rows: Any = model._default_manager  # noqa: SLF001 - Django's public name
-    stored_by_id = {row.id: row for row in stored}
-    kept_ranks = [stored_by_id[row_id].rank for row_id, _ in given if row_id in stored_by_id]
-    kept, added = given[: len(kept_ranks)], given[len(kept_ranks) :]
-    # In place, so that an edit of one row of thousands writes one row: possible if the stored ids are unique, and the
-    # kept rows come first and in the order of their ranks.
-    ids_are_unique = len(stored_by_id) == len(stored)
-    order_is_kept = kept_ranks == sorted(set(kept_ranks))
-    kept_come_first = all(row_id in stored_by_id for row_id, _ in kept)
-    if ids_are_unique and order_is_kept and kept_come_first:
-        given_ids = {row_id for row_id, _ in given}
-        rows.filter(pk__in=[row.key for row in stored if row.id not in given_ids]).delete()
-        for row_id, columns in kept:
-            if columns != stored_by_id[row_id].columns:
-                rows.filter(pk=stored_by_id[row_id].key).update(**columns)
+    stored_ids, given_ids = [row.id for row in stored], [row_id for row_id, _ in given]
+    if _has_stored_order(given_ids, stored):
+        # In place, so that an edit of one row of thousands writes one row.
+        removed_ids = {*stored_ids} - {*given_ids}
+        rows.filter(pk__in=[row.key for row in stored if row.id in removed_ids]).delete()
+        stored_by_id = {row.id: row for row in stored}
+        added = []
+        for row_id, columns in given:
+            stored_row = stored_by_id.get(row_id)
+            if stored_row is None:
+                added.append((row_id, columns))
+            elif columns != stored_row.columns:
+                rows.filter(pk=stored_row.key).update(**columns)
         first_rank = max((row.rank for row in stored), default=-1) + 1
     else:
         rows.filter(company=company).delete()
-        added, first_rank = given, 0
+        added, first_rank = list(given), 0
     rows.bulk_create(
         model(company=company, rank=rank, **columns) for rank, (_, columns) in enumerate(added, first_rank)
     )
-    retire(company, (row.id for row in stored), (row_id for row_id, _ in given))
+    retire(company, stored_ids, given_ids)
+
+
+def _has_stored_order(given_ids: Sequence[str], stored: Sequence[StoredRow]) -> bool:
+    """Return whether the stored rows among the given ones come first, and in the order of their ranks."""
+    rank_by_id = {row.id: row.rank for row in stored}
+    if len(rank_by_id) != len(stored):
+        return False  # the ids do not tell the stored rows apart
+    kept_ranks = [rank_by_id[row_id] for row_id in given_ids if row_id in rank_by_id]
+    kept_come_first = all(row_id in rank_by_id for row_id in given_ids[: len(kept_ranks)])
+    return kept_come_first and kept_ranks == sorted(set(kept_ranks))
 
 
 def retire(company: Company, before: Iterable[str], after: Iterable[str]) -> None:

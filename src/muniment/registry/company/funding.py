@@ -4,6 +4,7 @@ Funding rounds: compare and write their changes, and publish a listing on the da
 Days are in UTC. A date in the future neither opens nor closes a round.
 """
 
+from datetime import date
 from typing import Any
 
 from django.conf import settings
@@ -68,30 +69,47 @@ def compare_round(company: Company, given: JSONObject, found: Difference) -> Non
     Raises:
         BadFields: no round is open to be closed, or it closes before it opens.
     """
+    record = settings.SCHEMA.funding_round
     rounds = list(FundingRound.objects.filter(company=company).order_by("rank"))
     today = now().date()
-    current = next((round_ for round_ in rounds if round_.closed_on is None or round_.closed_on > today), None)
-    rank = rounds[-1].rank + 1 if rounds else 0
-    opened = current or FundingRound(company=company, rank=rank, opened_on=today)
-    if current is None and given.get("closed") and "opened" not in given:
-        fault = Fault("fundingRound.closed", "is given, but no round is open")
-        raise BadFields([fault], "Open a round first: name, target, opened.")
-    record = settings.SCHEMA.funding_round
-    stored = _row(opened).to_document(record) if current else None
-    for name, value in given.items():
-        part = record.by_name[name]
-        if name == "public":
-            opened.public = value
-        elif name != "id":
-            setattr(opened, part.column, part.kind.empty if value is None else value)
-    _check([_row(opened)], "fundingRound.closed")
-    if not opened.item_id:
-        opened.item_id = _new_id(company, opened, rounds)
-    changed = _row(opened).to_document(record)
-    if stored == changed:
+    current = _current_of(rounds, today)
+    if current is not None:
+        before = _row(current).to_document(record)
+    else:
+        before = None
+        if given.get("closed") and "opened" not in given:
+            fault = Fault("fundingRound.closed", "is given, but no round is open")
+            raise BadFields([fault], "Open a round first: name, target, opened.")
+        next_rank = rounds[-1].rank + 1 if rounds else 0
+        current = FundingRound(company=company, rank=next_rank, opened_on=today)
+    _set_members(current, given)
+    _check([_row(current)], "fundingRound.closed")
+    if not current.item_id:
+        current.item_id = _new_id(company, current, rounds)
+    after = _row(current).to_document(record)
+    if before == after:
         return
-    found.before["fundingRound"], found.after["fundingRound"] = stored, changed
-    found.steps.append(lambda _: opened.save())
+    found.before["fundingRound"] = before
+    found.after["fundingRound"] = after
+    found.steps.append(lambda _: current.save())
+
+
+def _current_of(rounds: list[FundingRound], today: date) -> FundingRound | None:
+    """Return the round that is open or planned."""
+    for round_ in rounds:
+        if round_.closed_on is None or round_.closed_on > today:
+            return round_
+    return None
+
+
+def _set_members(round_: FundingRound, members: JSONObject) -> None:
+    """Set what *members* give; None clears a member."""
+    for name, value in members.items():
+        if name == "public":
+            round_.public = value
+        elif name != "id":  # a round keeps its id
+            field = settings.SCHEMA.funding_round.by_name[name]
+            setattr(round_, field.column, field.kind.empty if value is None else value)
 
 
 def _new_id(company: Company, opened: FundingRound, others: list[FundingRound]) -> str:
@@ -103,8 +121,9 @@ def _new_id(company: Company, opened: FundingRound, others: list[FundingRound]) 
 
 
 def _check(rounds: list[RoundRow], field: str = "") -> None:
-    for index, each in enumerate(rounds):
-        if each.closed_on and each.opened_on and each.closed_on < each.opened_on:
+    for index, round_ in enumerate(rounds):
+        opened_on, closed_on = round_.opened_on, round_.closed_on
+        if opened_on and closed_on and closed_on < opened_on:
             fault = Fault(field or f"fundingRounds[{index}].closed", "is before opened")
             raise BadFields([fault], "Give a closing date after the opening date.")
 
@@ -112,8 +131,8 @@ def _check(rounds: list[RoundRow], field: str = "") -> None:
 def _note(found: Difference, name: str, before: list[RoundRow], after: list[RoundRow]) -> None:
     if before != after:
         record = settings.SCHEMA.funding_round
-        found.before[name] = [each.to_document(record) for each in before]
-        found.after[name] = [each.to_document(record) for each in after]
+        found.before[name] = [round_.to_document(record) for round_ in before]
+        found.after[name] = [round_.to_document(record) for round_ in after]
 
 
 def _row(row: FundingRound) -> RoundRow:

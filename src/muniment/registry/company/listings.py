@@ -599,22 +599,9 @@ def compare(
     has_team_size = "teamSize" in edit and not guard.off
     for name, value in edit.items():
         difference.operations |= _operations(name, value)
-        match name:
-            case "positions":
-                compare_positions(value, difference, guard)
-            case "proposals":
-                compare_documents(name, Proposal, value, difference, guard)
-            case "capTable":
-                compare_documents(name, CapTableEntry, value, difference, guard)
-            case "fundingRounds":
-                compare_rounds(value, difference, guard)
-            case "fundingRound":
-                compare_round(company, value, difference)
-            case "teamSize" if has_team_size:
-                pass  # below, once the positions are compared
-            case _:
-                field = settings.SCHEMA.company_fields[name]
-                _compare_column(company, field, value, difference, replace=replace, guard=guard)
+        if name == "teamSize" and has_team_size:
+            continue  # below, once the positions are compared
+        _compare_value(name, value, difference, replace=replace, guard=guard)
     # A note of the former amount says nothing of another one.
     if "treasury" in difference.after and TREASURY_NOTE not in edit and not replace:
         compare_field(company, settings.SCHEMA.company_fields[TREASURY_NOTE], None, difference)
@@ -624,6 +611,24 @@ def compare(
         in_order = {name: difference.after[name] for name in edit if name in difference.after}
         difference.after = in_order | difference.after
     return difference
+
+
+def _compare_value(name: str, value: Any, difference: Difference, *, replace: bool, guard: ListGuard) -> None:
+    """Compare one value of an edit: a list in a table of its own, or a column of the listing."""
+    match name:
+        case "positions":
+            compare_positions(value, difference, guard)
+        case "proposals":
+            compare_documents(name, Proposal, value, difference, guard)
+        case "capTable":
+            compare_documents(name, CapTableEntry, value, difference, guard)
+        case "fundingRounds":
+            compare_rounds(value, difference, guard)
+        case "fundingRound":
+            compare_round(guard.company, value, difference)
+        case _:
+            field = settings.SCHEMA.company_fields[name]
+            _compare_column(field, value, difference, replace=replace, guard=guard)
 
 
 def _operations(name: str, value: Any) -> dict[Path, ItemChange]:
@@ -655,22 +660,21 @@ def _compare_team_size(company: Company, value: int | None, difference: Differen
         raise BadFields([Fault("teamSize", reason)], "Leave it out, or edit the positions.")
 
 
-def _compare_column(
-    company: Company, field: Field, value: Any, difference: Difference, *, replace: bool, guard: ListGuard
-) -> None:
+def _compare_column(field: Field, value: Any, difference: Difference, *, replace: bool, guard: ListGuard) -> None:
     """Compare a field that is a column of the listing, with the lists inside it."""
+    company = guard.company
     stored = getattr(company, field.column) if field.column else None
     kind = field.kind
     if isinstance(kind, ItemList):
         value = _compare_list(kind, (field.name,), value, stored, difference=difference, guard=guard)
     elif isinstance(kind, Record) and value is not None:
+        stored_members = stored or {}
         for member in kind.fields:
-            if not isinstance(member.kind, ItemList) or member.name not in value:
-                continue
-            path = (field.name, member.name)
-            stored_rows = (stored or {}).get(member.name)
-            rows = _compare_list(member.kind, path, value[member.name], stored_rows, difference=difference, guard=guard)
-            value = {**value, member.name: rows}
+            if isinstance(member.kind, ItemList) and member.name in value:
+                path, member_value = (field.name, member.name), value[member.name]
+                stored_rows = stored_members.get(member.name)
+                rows = _compare_list(member.kind, path, member_value, stored_rows, difference=difference, guard=guard)
+                value = {**value, member.name: rows}
     elif isinstance(value, str) and isinstance(stored, str) and not guard.off:
         _refuse_cut_text(field.name, value, stored)
     compare_field(company, field, value, difference, replace=replace)

@@ -19,17 +19,27 @@ class PositionRow(NamedTuple):
     @classmethod
     def from_document(cls, document: JSONMapping) -> "PositionRow":
         person = document["person"]
-        extra = {key: value for key, value in document.items() if key not in {"id", "title", "person"}}
-        if of_person := {key: value for key, value in person.items() if key not in {"name", "slug", "isNew"}}:
-            extra["person"] = of_person
+        extra = {name: value for name, value in document.items() if name not in {"id", "title", "person"}}
+        extra_of_person = {name: value for name, value in person.items() if name not in {"name", "slug", "isNew"}}
+        if extra_of_person:
+            extra["person"] = extra_of_person
         return cls(person.get("slug", ""), person.get("name", ""), document.get("title"), extra, document.get("id", ""))
 
     def to_document(self) -> JSONObject:
-        linked = {"slug": self.slug} if self.slug else {}
-        person = {"name": self.name, **linked, **self.extra.get("person", {})}
-        rest = {key: value for key, value in self.extra.items() if key != "person"}
-        named = {"id": self.item_id} if self.item_id else {}
-        return {**named, **({} if self.title is None else {"title": self.title}), "person": person, **rest}
+        person = {"name": self.name}
+        if self.slug:
+            person["slug"] = self.slug
+        person |= self.extra.get("person", {})
+        document: JSONObject = {}
+        if self.item_id:
+            document["id"] = self.item_id
+        if self.title is not None:
+            document["title"] = self.title
+        document["person"] = person
+        for name, value in self.extra.items():
+            if name != "person":  # additional members of the person, not of the position
+                document[name] = value
+        return document
 
 
 class RoundRow(NamedTuple):
@@ -51,11 +61,16 @@ class RoundRow(NamedTuple):
 
     def is_open(self, day: date) -> bool:
         """Return whether the round is open on *day*, in UTC: a date in the future neither opens nor closes it."""
-        return (self.opened_on is None or self.opened_on <= day) and (self.closed_on is None or self.closed_on > day)
+        is_opened = self.opened_on is None or self.opened_on <= day
+        is_closed = self.closed_on is not None and self.closed_on <= day
+        return is_opened and not is_closed
 
     def to_document(self, record: Record) -> JSONObject:
         """Return the funding round as JSON, with exact amounts."""
-        return {**record.exact(self._asdict()), **({"public": False} if self.public is False else {})}
+        document = record.exact(self._asdict())
+        if self.public is False:
+            document["public"] = False
+        return document
 
     def to_public(self, record: Record) -> JSONObject:
         """Return what everybody may read of the funding round."""

@@ -185,24 +185,11 @@ def merge_people(actor: Actor, slug: str, into: str) -> Person:
         named = list(Company.objects.filter(positions__person=merged).distinct().order_by("pk"))
         before = {company.pk: team_of(company.slug) for company in named}
         companies = _move_positions(merged, kept)
-        account_id = merged.account_id or kept.account_id
-        listed = kept.listed or merged.listed
         Petition.objects.filter(person=merged, decision="").delete()
         for model in (HistoryEntry, Petition, MergedPerson, PositionRequest):
             model._default_manager.filter(person=merged).update(person=kept)  # noqa: SLF001 - Django's public name
         MergedPerson.objects.create(slug=merged.slug, person=kept)
-        merged.account_id, merged.listed = None, False
-        merged.save(update_fields=["account", "listed"])
-        kept.account_id, kept.listed = account_id, listed
-        # A profile that was taken down does not become public by a merge.
-        kept.unlisted_by = kept.unlisted_by or merged.unlisted_by
-        texts = [] if kept.bio else ["bio"]
-        provenance.merged(kept, merged, texts, merged.extra.keys() - kept.extra.keys())
-        kept.bio = kept.bio or merged.bio
-        kept.extra = {**merged.extra, **kept.extra}
-        kept.version += 1
-        kept.updated_at = now()
-        kept.save()
+        _take_over(merged, kept)
         history.entry(actor, "merged", before={}, after={}, person=kept).save()
         for company in Company.objects.filter(pk__in=companies).order_by("pk"):
             company.version += 1
@@ -214,6 +201,25 @@ def merge_people(actor: Actor, slug: str, into: str) -> Person:
         record(Event.PEOPLE_MERGED, actor=actor, subject=f"people/{kept.slug}", detail={"merged": slug})
         merged.delete()
         return kept
+
+
+def _take_over(merged: Person, kept: Person) -> None:
+    """Move the account of *merged* to *kept*, with the facts that it lacks."""
+    account_id = merged.account_id or kept.account_id
+    listed = kept.listed or merged.listed
+    # First, because an account has one profile.
+    merged.account_id, merged.listed = None, False
+    merged.save(update_fields=["account", "listed"])
+    kept.account_id, kept.listed = account_id, listed
+    # A profile that was taken down does not become public by a merge.
+    kept.unlisted_by = kept.unlisted_by or merged.unlisted_by
+    texts = [] if kept.bio else ["bio"]
+    provenance.merged(kept, merged, texts, merged.extra.keys() - kept.extra.keys())
+    kept.bio = kept.bio or merged.bio
+    kept.extra = {**merged.extra, **kept.extra}
+    kept.version += 1
+    kept.updated_at = now()
+    kept.save()
 
 
 def _move_positions(merged: Person, kept: Person) -> list[int]:

@@ -8,7 +8,7 @@ Source: decisions, section 5: a claimed profile must confirm, may decline or end
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -323,16 +323,11 @@ class _Naming:
         rows = [PositionRow.from_document(position) for position in given]
         self.stored = len(rows) - self.added
         is_new = [position["person"].get("isNew") is True for position in given]
-        slugs = [self._named(row, is_new=of_new) for row, of_new in zip(rows, is_new, strict=True)]
-        unknown = {slug for slug in slugs if slug} - self.team.people.keys()
-        merged = merged_slugs(unknown)
-        if merged:  # a slug of before a merge means the person who remained
-            slugs = [merged.get(slug, slug) for slug in slugs]
-            unknown = {slug for slug in slugs if slug} - self.team.people.keys()
-        for person in Person.objects.filter(slug__in=unknown):
-            # A revert may name people who were public then, but no private profile of an account.
-            if can_name(person, self.actor) or (self.reverts and person.account_id is None):
-                self.team.people[person.slug] = person
+        given_slugs = [self._named(row, is_new=of_new) for row, of_new in zip(rows, is_new, strict=True)]
+        # A slug of before a merge means the person who remained.
+        merged = merged_slugs(self._unknown(given_slugs))
+        slugs = [merged.get(slug, slug) for slug in given_slugs]
+        self._add_people(self._unknown(slugs))
         places = []
         names_alone = []
         for index, (row, slug) in enumerate(zip(rows, slugs, strict=True)):
@@ -345,7 +340,19 @@ class _Naming:
             raise BadFields(self.faults, HINT)
         return places
 
+    def _unknown(self, slugs: Iterable[str]) -> set[str]:
+        """Return those of *slugs* that name no person of the team."""
+        return {slug for slug in slugs if slug} - self.team.people.keys()
+
+    def _add_people(self, slugs: Collection[str]) -> None:
+        """Add the people of *slugs* whom the change may name to those of the team."""
+        for person in Person.objects.filter(slug__in=slugs):
+            # A revert may name people who were public then, but no private profile of an account.
+            if can_name(person, self.actor) or (self.reverts and person.account_id is None):
+                self.team.people[person.slug] = person
+
     def _named(self, row: PositionRow, *, is_new: bool) -> str:
+        """Return the slug that a position means: the given one, or that of the person whom the listing calls so."""
         if row.slug or is_new:
             return row.slug
         same = self.by_id.get(row.item_id)

@@ -115,17 +115,7 @@ def answer_positions(
         if person is None:
             raise BadRequest("This account has no profile.", "Claim or create your profile at /manage/profile first.")
         companies = _lock_companies(person, given)
-        answers: dict[int, _Answers] = defaultdict(_Answers)
-        for position_id in confirm:
-            request = _find_request(person, position_id)
-            answers[request.company_id].confirmed.append(request)
-        for position_id in (*decline, *end):
-            if position_id.startswith(_REQUEST):
-                request = _find_request(person, position_id)
-                answers[request.company_id].declined.append(request)
-            else:
-                place = _find_place(person, position_id)
-                answers[place.company_id].ended.append(place)
+        answers = _answers_by_company(person, confirm, (*decline, *end))
         if not dry_run:
             for key in companies:
                 _apply(actor, companies[key], person, answers[key])
@@ -134,6 +124,22 @@ def answer_positions(
             if _retires_exports(person, without_person):
                 retire_exports()
     return len(given)
+
+
+def _answers_by_company(person: Person, confirmed: Sequence[str], removed: Sequence[str]) -> dict[int, _Answers]:
+    """Return the positions with these ids by their listing: a removed one is declined if it is only requested."""
+    answers: dict[int, _Answers] = defaultdict(_Answers)
+    for position_id in confirmed:
+        request = _find_request(person, position_id)
+        answers[request.company_id].confirmed.append(request)
+    for position_id in removed:
+        if position_id.startswith(_REQUEST):
+            request = _find_request(person, position_id)
+            answers[request.company_id].declined.append(request)
+        else:
+            place = _find_place(person, position_id)
+            answers[place.company_id].ended.append(place)
+    return answers
 
 
 def _retires_exports(person: Person, companies: Sequence[int]) -> bool:
