@@ -449,7 +449,7 @@ def test_a_database_that_fails_ends_the_import_and_keeps_nothing_of_the_batch(tm
         import_companies(run, rows)
         raise OperationalError("disk full")
 
-    monkeypatch.setattr(importer, "import_companies", fail)
+    monkeypatch.setitem(importer._WRITERS, "companies", fail)
     with pytest.raises(OperationalError, match="disk full"):
         bring_companies(tmp_path, {"company": company()})
     assert not Company.objects.exists()

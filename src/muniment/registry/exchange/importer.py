@@ -283,17 +283,30 @@ def _give_way() -> bool:
 
 
 @dataclass(slots=True)
-class _Faults:
-    """The faults reported by one attempt to write some rows of a file."""
+class _Attempt:
+    """What one attempt to write some rows of a file reports; it is told only after its commit."""
 
     source: Source
     lines: dict[int, ImportLine]
     """The lines, by their numbers."""
-    faults: list[RowFault] = field(default_factory=list)
+    rejected: list[RowFault] = field(default_factory=list)
+    dropped: list[RowFault] = field(default_factory=list)
+    warned: list[RowFault] = field(default_factory=list)
+    results: list[RowResult] = field(default_factory=list)
 
-    def add(self, number: int, fault: Fault) -> None:
+    def listen(self, state: BatchRun) -> None:
+        """Collect what the operations of *state* report from now on."""
+        state.tell = partial(self._add_fault, self.rejected)
+        state.drop = partial(self._add_fault, self.dropped)
+        state.warn = partial(self._add_fault, self.warned)
+        state.result = self._add_result
+
+    def _add_fault(self, faults: list[RowFault], number: int, fault: Fault) -> None:
         line, path = place_of(self.source.kind, self.lines[number], fault.field)
-        self.faults.append(RowFault(self.source.path.name, line, path, fault.reason))
+        faults.append(RowFault(self.source.path.name, line, path, fault.reason))
+
+    def _add_result(self, line: int, result: str, entry: HistoryEntry | None) -> None:
+        self.results.append(RowResult(self.source.path.name, line, result, entry))
 
 
 @dataclass(slots=True)
@@ -354,42 +367,43 @@ class _Pass:
 
     def _write(self, source: Source, rows: list[tuple[ImportLine, Any]], read_ahead: Callable[[], object]) -> None:
         """Write rows in one transaction; *read_ahead* is called before its commit."""
+        write = _WRITERS[source.kind]
         numbered = [(line.number, row) for line, row in rows]
-        by_number = {line.number: line for line, _ in rows}
-        write: Any = {
-            "people": import_people,
-            "companies": import_companies,
-            "frameworks": import_frameworks,
-            **dict.fromkeys(LISTS, import_companies),
-        }
-        for attempt in range(ATTEMPTS):
-            # Faults of an attempt are reported only after its commit.
-            rejected, warned, dropped = (_Faults(source, by_number) for _ in range(3))
-            results: list[RowResult] = []
-            self.state.result = partial(_add_result, results, source.path.name)
-            self.state.tell, self.state.warn, self.state.drop = rejected.add, warned.add, dropped.add
+        lines = {line.number: line for line, _ in rows}
+        for number in range(1, ATTEMPTS + 1):
+            attempt = _Attempt(source, lines)
+            attempt.listen(self.state)
             try:
                 with nullcontext() if self.state.dry else transaction.atomic():
-                    counts: BatchCounts = write[source.kind](self.state, numbered)
+                    counts = write(self.state, numbered)
                     read_ahead()
                 break
             except DatabaseError as error:
-                if attempt == ATTEMPTS - 1 or not _lost_race(error):
+                if number == ATTEMPTS or not _lost_race(error):
                     raise
-        self.summary.counts[source.kind] = self.summary.counts.get(source.kind, BatchCounts()) + counts
-        self.summary.bad += len({fault.line for fault in rejected.faults})
-        self.summary.dropped += len(dropped.faults)
-        self.summary.warnings += len(warned.faults)
-        for fault in (*rejected.faults, *dropped.faults):
+        self._report(attempt, counts)
+
+    def _report(self, attempt: _Attempt, counts: BatchCounts) -> None:
+        """Report what an attempt collected, now that its rows are written, and count it."""
+        kind, summary = attempt.source.kind, self.summary
+        summary.counts[kind] = summary.counts.get(kind, BatchCounts()) + counts
+        summary.bad += len({fault.line for fault in attempt.rejected})  # a line can have several faults
+        summary.dropped += len(attempt.dropped)
+        summary.warnings += len(attempt.warned)
+        for fault in (*attempt.rejected, *attempt.dropped):
             self.tell(fault)
-        for fault in warned.faults:
+        for fault in attempt.warned:
             self.warn(fault)
-        for row in results:
+        for row in attempt.results:
             self.result(row)
 
 
-def _add_result(results: list[RowResult], file: str, line: int, result: str, entry: HistoryEntry | None) -> None:
-    results.append(RowResult(file, line, result, entry))
+_WRITERS: Final[dict[str, Callable[[BatchRun, list[Any]], BatchCounts]]] = {
+    "people": import_people,
+    "companies": import_companies,
+    "frameworks": import_frameworks,
+    **dict.fromkeys(LISTS, import_companies),
+}
 
 
 def _lost_race(error: DatabaseError) -> bool:

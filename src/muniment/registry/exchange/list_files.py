@@ -51,9 +51,14 @@ def list_kind_of(first: JSONMapping, name: str) -> str:
     """
     for kind, (_, row) in LISTS.items():
         is_named = name in {f"{kind}.jsonl", f"{kind}.jsonl.gz"}
-        has_company = isinstance(first.get("company"), str)
-        has_row = isinstance(first.get(row), dict)
-        if (is_named and not first) or (has_row and (has_company or is_named)):
+        if not first:
+            is_of_kind = is_named
+        else:
+            # A row without its company is a fault if the file is named so; other files may have such objects.
+            has_company = isinstance(first.get("company"), str)
+            has_row = isinstance(first.get(row), dict)
+            is_of_kind = has_row and (has_company or is_named)
+        if is_of_kind:
             return kind
     return ""
 
@@ -77,10 +82,15 @@ def place_of(kind: str, line: ImportLine, path: str) -> tuple[int, str]:
     """Return the number of the line that has the value at *path*, and its path there."""
     if not line.rows:
         return line.number, path
-    found = _ROW.match(path)
-    if found is None or found["member"] != LISTS[kind].member or int(found["index"]) >= len(line.rows):
-        return line.number, "company" if path == "company.id" else path
-    return line.rows[int(found["index"])], LISTS[kind].row + found["rest"]
+    if path == "company.id":
+        return line.number, "company"
+    of_row = _ROW.match(path)
+    if of_row is None or of_row["member"] != LISTS[kind].member:
+        return line.number, path
+    index = int(of_row["index"])
+    if index >= len(line.rows):
+        return line.number, path
+    return line.rows[index], LISTS[kind].row + of_row["rest"]
 
 
 @dataclass(slots=True)

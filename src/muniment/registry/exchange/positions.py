@@ -95,17 +95,21 @@ class NamedPeople:
 
 def ignore_erased_people(run: BatchRun, rows: Rows) -> None:
     suppressed = Suppressions()
-    for line, row in rows if suppressed else ():
+    if not suppressed:
+        return
+    for line, row in rows:
+        if row.positions is None:
+            continue
         kept = []
         left_out = []
-        for index, place in enumerate(row.positions or ()):
+        for index, place in enumerate(row.positions):
             if suppressed.has_place(row.slug, place.slug, place.name):
                 place_in_file = row.place_in_file(index)
                 run.warn(line, Fault(f"positions[{place_in_file}].person", "was erased; the position is ignored"))
                 left_out.append(place_in_file)
             else:
                 kept.append(place)
-        row.positions = kept if row.positions is not None else None
+        row.positions = kept
         row.left_out_places += left_out
 
 
@@ -130,45 +134,52 @@ def keep_private(
     if not private:
         return
     for line, row in rows:
-        if row.positions is None:
-            continue
-        company = companies.get(row.slug)
-        stored_positions = positions[company.pk] if company else ()
-        linked = {place.slug for place, person_key in stored_positions if person_key}
-        kept = []
-        left_out = []
-        for index, place in enumerate(row.positions):
-            place_in_file = row.place_in_file(index)
-            path = f"positions[{place_in_file}].person.slug"
-            if place.slug not in private or place.slug in linked:
-                kept.append(place)
-            elif place.name.strip():
-                run.warn(line, Fault(path, "is a private profile; the position shows its name alone"))
-                (document,) = POSITIONS.with_ids([place.to_document()])
-                kept.append(place._replace(slug="", item_id=document["id"]))
-            else:
-                run.warn(line, Fault(path, "is a private profile; it is ignored"))
-                left_out.append(place_in_file)
-        row.positions = kept
-        row.left_out_places += left_out
+        if row.positions is not None:
+            company = companies.get(row.slug)
+            stored_positions = positions[company.pk] if company else ()
+            linked = {place.slug for place, person_key in stored_positions if person_key}
+            _show_names_alone(run, line, row, private - linked)
+
+
+def _show_names_alone(run: BatchRun, line: int, row: CompanyRow, hidden: set[str]) -> None:
+    """Replace the profiles *hidden* of a row by their names, and leave out the positions that give no name."""
+    kept = []
+    left_out = []
+    for index, place in enumerate(row.positions or ()):
+        place_in_file = row.place_in_file(index)
+        path = f"positions[{place_in_file}].person.slug"
+        if place.slug not in hidden:
+            kept.append(place)
+        elif place.name.strip():
+            run.warn(line, Fault(path, "is a private profile; the position shows its name alone"))
+            (document,) = POSITIONS.with_ids([place.to_document()])
+            kept.append(place._replace(slug="", item_id=document["id"]))
+        else:
+            run.warn(line, Fault(path, "is a private profile; it is ignored"))
+            left_out.append(place_in_file)
+    row.positions = kept
+    row.left_out_places += left_out
 
 
 def without_unknown_people(run: BatchRun, rows: Rows, people: NamedPeople) -> Rows:
-    named = {place.slug for _, row in rows for place in row.positions or () if place.slug} - people.known.keys()
-    gone = given_slugs("person", named)
+    """Return the rows whose people are known or can be created; report the others."""
+    named: set[str] = set()
+    for _, row in rows:
+        named.update(place.slug for place in row.positions or ())
+    gone = given_slugs("person", named - people.known.keys() - {""})
     kept = []
     for line, row in rows:
-        faults = []
+        is_valid = True
         for index, place in enumerate(row.positions or ()):
             if place.slug in gone:
-                faults.append(
-                    (index, Phrase("{slug!r} was used by a deleted person and cannot be reused", slug=place.slug))
-                )
+                reason = Phrase("{slug!r} was used by a deleted person and cannot be reused", slug=place.slug)
             elif people.unknown(place):
-                faults.append((index, Phrase("is unknown: no person has the slug {slug!r}", slug=place.slug)))
-        for index, reason in faults:
+                reason = Phrase("is unknown: no person has the slug {slug!r}", slug=place.slug)
+            else:
+                continue
             run.tell(line, Fault(f"positions[{row.place_in_file(index)}].person.slug", reason))
-        if not faults:
+            is_valid = False
+        if is_valid:
             kept.append((line, row))
     return kept
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from muniment.kernel.json import JSONObject
 from muniment.registry.company.parts import PositionRow, RoundRow
@@ -75,38 +74,40 @@ def read_company(line: JSONObject, schema: Schema, validation: Validation) -> Co
     if validation.faults:
         return None
     broken = _judge((*schema.bundle.breaches(line, ()), *bundle_breaches(line)), validation)
-    columns = schema.company.columns(found["company"])
+    columns = _company_columns(found["company"], schema)
     updated_at = columns.pop("updated_at")
-    if columns["reviewed_at"] is None:
-        del columns["reviewed_at"]  # a review here stays
     if "formerNames" not in line["company"]:
         del columns["former_names"]  # those that are known here stay
-    # createdAt is a month, of which the first day is stored; listedAt has the day itself.
-    columns["listed_month_only"] = bool(columns["listed_on"] and not found["company"].get("listedAt"))
     if "distribution" in line:
         columns["distribution"] = found.get("distribution")
-    # A list that the line does not name stays as it is stored.
-    lists: dict[str, list[Any] | None] = dict.fromkeys(("positions", "proposals", "capTable", "fundingRounds"))
-    for name in lists:
-        if name in line:
-            lists[name] = found.get(name, [])
-    positions, rounds = lists["positions"], lists["fundingRounds"]
-    if positions is not None:
-        positions = [PositionRow.from_document(position) for position in positions]
-    if rounds is not None:
-        rounds = [RoundRow.from_document(document, schema.funding_round) for document in rounds]
-    return CompanyRow(
+    row = CompanyRow(
         columns.pop("slug"),
         columns,
-        positions,
-        lists["proposals"],
-        lists["capTable"],
-        rounds,
-        found.get("updatedAt") or updated_at,
-        line if broken else {},
-        broken,
-        frozenset(line["company"]),
+        updated_at=found.get("updatedAt") or updated_at,
+        line=line if broken else {},
+        broken=broken,
+        given=frozenset(line["company"]),
     )
+    # A list that the line does not name stays as it is stored.
+    if "positions" in line:
+        row.positions = [PositionRow.from_document(position) for position in found.get("positions", [])]
+    if "proposals" in line:
+        row.proposals = found.get("proposals", [])
+    if "capTable" in line:
+        row.cap_table = found.get("capTable", [])
+    if "fundingRounds" in line:
+        rounds = found.get("fundingRounds", [])
+        row.funding_rounds = [RoundRow.from_document(round_, schema.funding_round) for round_ in rounds]
+    return row
+
+
+def _company_columns(company: JSONObject, schema: Schema) -> JSONObject:
+    columns = schema.company.columns(company)
+    if columns["reviewed_at"] is None:
+        del columns["reviewed_at"]  # a review here stays
+    # createdAt is a month, of which the first day is stored; listedAt has the day itself.
+    columns["listed_month_only"] = bool(columns["listed_on"] and not company.get("listedAt"))
+    return columns
 
 
 def read_lists(line: JSONObject, schema: Schema, validation: Validation) -> CompanyRow | None:
