@@ -483,14 +483,7 @@ def _undo_object(value: JSONObject, before: JSONObject, after: JSONObject, parts
 def _undo_list(rows: list[Any], before: Iterable[JSONObject], part: JSONMapping) -> list[Any]:
     former_rows = {row["id"]: row for row in before}
     present_rows = {row.get("id"): row for row in rows}
-    placed_ids: set[str] = set()
-    for _front, _back, _index, *ids in part["to"]:
-        placed_ids.update(ids)
-    # The rows that the change left where they were, as they were before it.
-    kept = []
-    for row in rows:
-        if row.get("id") not in placed_ids:
-            kept.append(former_rows.get(row.get("id"), row))
+    kept = _rows_in_place(rows, former_rows, part["to"])
     kept_ids = {row.get("id") for row in kept}
     behind: dict[str, list[Any]] = {}
     ahead: dict[str, list[Any]] = {}
@@ -512,6 +505,19 @@ def _undo_list(rows: list[Any], before: Iterable[JSONObject], part: JSONMapping)
     for index, run in without_neighbours:
         restored[index:index] = run
     return restored
+
+
+def _rows_in_place(rows: list[Any], former_rows: JSONMapping, runs: Iterable[list[Any]]) -> list[Any]:
+    """Return the rows that a change neither added nor moved, as they were before it."""
+    placed_ids: set[str] = set()
+    for _front, _back, _index, *ids in runs:
+        placed_ids.update(ids)
+    kept = []
+    for row in rows:
+        row_id = row.get("id")
+        if row_id not in placed_ids:
+            kept.append(former_rows.get(row_id, row))
+    return kept
 
 
 def _rows_of(ids: Iterable[str], former_rows: JSONMapping, present_rows: JSONMapping) -> list[Any]:

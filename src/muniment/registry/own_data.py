@@ -78,43 +78,36 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
         mine = get_company(actor, slug)
         yield ArchiveEntry(f"listings/{slug}.json", {"state": mine.state, "version": mine.version, **mine.bundle})
     entries = HistoryEntry.objects.filter(account=account).select_related("company", "person", "framework")
-    yield ArchiveEntry("changes.json", [_entry(each) for each in entries.order_by("pk").iterator()])
+    yield ArchiveEntry("changes.json", [_entry(entry) for entry in entries.order_by("pk").iterator()])
     pending = PendingChange.objects.filter(account=account).select_related("company").order_by("pk")
-    yield ArchiveEntry("pending-changes.json", [_request(each) for each in pending])
+    yield ArchiveEntry("pending-changes.json", [_request(change) for change in pending])
     petitions = Petition.objects.filter(account=account).select_related("company", "person").order_by("pk")
-    yield ArchiveEntry(
-        "requests.json", [{"kind": each.kind, "text": each.text, **_request(each)} for each in petitions]
-    )
-    asked_people = PositionRequest.objects.filter(account=account).select_related("company", "person").order_by("pk")
-    asked = [{"person": each.person.slug, **_position(each)} for each in asked_people]
-    yield ArchiveEntry("position-requests.json", asked)
+    yield ArchiveEntry("requests.json", [_petition(petition) for petition in petitions])
+    requests = PositionRequest.objects.filter(account=account).select_related("company", "person").order_by("pk")
+    yield ArchiveEntry("position-requests.json", [_asked_position(request) for request in requests])
     proofs = DomainProof.objects.filter(account=account).select_related("company").order_by("pk")
-    yield ArchiveEntry("domain-proofs.json", [_proof(each) for each in proofs])
+    yield ArchiveEntry("domain-proofs.json", [_proof(proof) for proof in proofs])
+    yield from _review_settings(account)
+    invitations = Invitation.objects.filter(invited_by=account) | Invitation.objects.filter(email=account.email)
+    invitations = invitations.select_related("company").order_by("pk")
+    yield ArchiveEntry("invitations.json", [_invitation(invitation) for invitation in invitations])
+    account_invitations = _account_invitations(account).order_by("pk")
+    yield ArchiveEntry("account-invitations.json", [_account_invitation(each) for each in account_invitations])
+
+
+def _review_settings(account: Account) -> Iterator[ArchiveEntry]:
+    """Yield the settings and saved replies of a reviewer; nothing for an account that has neither."""
     own = ReviewerSettings.objects.filter(account=account).first()
     replies = SavedReply.objects.filter(account=account).order_by("pk")
-    if own is not None or replies:
-        yield ArchiveEntry(
-            "review.json",
-            {
-                "digest": own is None or own.digest,
-                "shortcuts": own is None or own.shortcuts,
-                "savedReplies": [{"title": each.title, "text": each.text} for each in replies],
-            },
-        )
-    invitations = Invitation.objects.filter(invited_by=account) | Invitation.objects.filter(email=account.email)
+    if own is None and not replies:
+        return
     yield ArchiveEntry(
-        "invitations.json",
-        [
-            {"company": each.company.slug, "email": each.email, "invitedAt": timestamp(each.invited_at)}
-            for each in invitations.select_related("company").order_by("pk")
-        ],
-    )
-    yield ArchiveEntry(
-        "account-invitations.json",
-        [
-            {"email": each.email, "role": each.role, "invitedAt": timestamp(each.invited_at), "state": each.state}
-            for each in _account_invitations(account).order_by("pk")
-        ],
+        "review.json",
+        {
+            "digest": own is None or own.digest,
+            "shortcuts": own is None or own.shortcuts,
+            "savedReplies": [{"title": reply.title, "text": reply.text} for reply in replies],
+        },
     )
 
 
@@ -136,6 +129,22 @@ def _profile(person: Person) -> JSONObject:
         "positionRequests": [_position(request) for request in requests],
         "history": [_entry(entry) for entry in entries],
     }
+
+
+def _petition(row: Petition) -> JSONObject:
+    return {"kind": row.kind, "text": row.text, **_request(row)}
+
+
+def _asked_position(row: PositionRequest) -> JSONObject:
+    return {"person": row.person.slug, **_position(row)}
+
+
+def _invitation(row: Invitation) -> JSONObject:
+    return {"company": row.company.slug, "email": row.email, "invitedAt": timestamp(row.invited_at)}
+
+
+def _account_invitation(row: AccountInvitation) -> JSONObject:
+    return {"email": row.email, "role": row.role, "invitedAt": timestamp(row.invited_at), "state": row.state}
 
 
 def _proof(row: DomainProof) -> JSONObject:

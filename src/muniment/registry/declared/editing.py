@@ -105,7 +105,9 @@ def retire_field(actor: Actor, of: str, key: str, *, retired: bool, expected_num
     at = _place(latest, of, key)
     tables: list[Any] = list(latest.settings.fields)
     kept = {name: value for name, value in tables[at].items() if name != "retired"}
-    tables[at] = {**kept, **({"retired": True} if retired else {})}
+    if retired:
+        kept["retired"] = True
+    tables[at] = kept
     note = f"{key} {'retired' if retired else 'used again'}"
     return apply_fields(actor, tables, note=note, expected_number=expected_number)
 

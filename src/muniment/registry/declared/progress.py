@@ -58,9 +58,11 @@ def progress_of(epoch: str) -> FieldsProgress:
     last, is_waiting = jobs.first(), jobs.filter(state__in=queue.UNFINISHED).exists()
     if not is_waiting and mark_in(epoch) == _latest_mark():
         return FieldsProgress(is_in_use=True, since=last.finished_at if last else None, done=0, total=0)
-    has_failed = last is not None and last.state in {State.FAILED, State.CANCELED}
     total = sum(model.objects.filter(published=True).count() for model in (Company, Person, Framework))
-    error = (last.error or last.state) if last is not None and has_failed and not is_waiting else ""
+    error = ""
+    # While a job waits, an error of the one before it may be overcome.
+    if last is not None and not is_waiting and last.state in {State.FAILED, State.CANCELED}:
+        error = last.error or last.state
     return FieldsProgress(is_in_use=False, since=None, done=min(_done(), total), total=total, error=error)
 
 

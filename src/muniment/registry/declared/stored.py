@@ -71,12 +71,15 @@ def _of_table(model: type[models.Model], declarations: Sequence[Declaration]) ->
             if value is None:
                 continue
             counts[place] += 1
-            if not declarations[place].retired and (fault := fault_of(field, value)):
+            fault = "" if declarations[place].retired else fault_of(field, value)
+            if fault:
                 unfit[place] += 1
                 if unfit[place] <= _SHOWN:
                     examples[place].append((slug, fault))
-    made = zip(declarations, counts, unfit, examples, strict=True)
-    return [StoredValues(each, n, bad, tuple(named)) for each, n, bad, named in made]
+    stored = []
+    for place, declaration in enumerate(declarations):
+        stored.append(StoredValues(declaration, counts[place], unfit[place], tuple(examples[place])))
+    return stored
 
 
 def fault_of(field: Field, value: Any) -> str:
@@ -89,8 +92,12 @@ def fault_of(field: Field, value: Any) -> str:
 @lru_cache(maxsize=4)
 def mark_of(declarations: tuple[Declaration, ...]) -> str:
     """Return a mark of what documents are rendered with, for which each publication asks; empty without such fields."""
-    rendered: list[JSONObject] = [
-        {name: value for name, value in each.to_wire().items() if name not in {"label", "help", "in_lists"}}
-        for each in sorted(declarations, key=lambda each: (each.of, each.key))
-    ]
-    return digest(msgspec.json.encode(rendered))[:8] if rendered else ""
+    if not declarations:
+        return ""
+    rendered: list[JSONObject] = []
+    for declaration in sorted(declarations, key=lambda each: (each.of, each.key)):
+        members = declaration.to_wire()
+        for name in ("label", "help", "in_lists"):  # no document shows them
+            members.pop(name, None)
+        rendered.append(members)
+    return digest(msgspec.json.encode(rendered))[:8]

@@ -137,12 +137,8 @@ def update_framework(  # noqa: PLR0913 - each field of a framework that a review
         BadFields: a value is invalid.
     """
     require_reviewer(actor, _TASK)
-    given = {"name": name, "description": description, "run_cost": run_cost, "listed": listed, "closed": closed}
-    values = {key: value for key, value in given.items() if value is not UNSET}
-    days = {"opensOn": opens_on, "closesOn": closes_on}
-    wire_names = {"name": "frameworkName", "description": "description"}
-    document = {wire: values[key] for key, wire in wire_names.items() if key in values}
-    document |= {wire: value for wire, value in days.items() if value is not UNSET}
+    values = _given(name=name, description=description, run_cost=run_cost, listed=listed, closed=closed)
+    document = _given(frameworkName=name, description=description, opensOn=opens_on, closesOn=closes_on)
     validation = Validation(change=True)
     read = validation.read(settings.SCHEMA.framework_change, document) or {}
     if "run_cost" in values:
@@ -158,17 +154,28 @@ def update_framework(  # noqa: PLR0913 - each field of a framework that a review
             dated[wire_name] = values.get(column, getattr(framework, column))
         check_dates(dated, (), validation)
         _refuse(validation, document)
-        before: JSONObject = {}
-        after: JSONObject = {}
-        for column, value in values.items():
-            stored = getattr(framework, column)
-            if stored != value:
-                before[column] = stored
-                after[column] = value
-                setattr(framework, column, value)
+        before, after = _set_columns(framework, values)
         if after:
             _write(actor, framework, "updated", history.wire_values(before), history.wire_values(after))
         return framework
+
+
+def _given(**values: object) -> JSONObject:
+    """Return the values that a caller has given; None is one."""
+    return {name: value for name, value in values.items() if value is not UNSET}
+
+
+def _set_columns(framework: Framework, values: JSONObject) -> tuple[JSONObject, JSONObject]:
+    """Set columns of a framework, and return those that change, before and after."""
+    before: JSONObject = {}
+    after: JSONObject = {}
+    for column, value in values.items():
+        stored = getattr(framework, column)
+        if stored != value:
+            before[column] = stored
+            after[column] = value
+            setattr(framework, column, value)
+    return before, after
 
 
 def author_framework(

@@ -47,20 +47,9 @@ def _document(document: JSONObject) -> Found:
     if document.get("schema") != SCHEMA:
         yield "schema", Phrase('is not "{schema}"', schema=SCHEMA)
     version = document.get("version")
-    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version < 2**31:
+    if not _is_integer(version) or not 1 <= version < 2**31:
         yield "version", "is not a positive integer"
-    low, high = 0.0, 0.0
-    scale = document.get("scale")
-    if not isinstance(scale, dict):
-        yield "scale", "is not an object of min and max"
-    else:
-        missing = [key for key in ("min", "max") if not _is_number(scale.get(key))]
-        for key in missing:
-            yield f"scale.{key}", "is not a number"
-        if not missing:
-            low, high = scale["min"], scale["max"]
-            if low >= high:
-                yield "scale.max", "is not greater than scale.min"
+    yield from _scale(document.get("scale"))
     yield from _overall(document.get("overall"))
     if document.get("reports", REPORTS[0]) not in REPORTS:
         yield "reports", Phrase("is not one of {words}", words=", ".join(REPORTS))
@@ -68,9 +57,30 @@ def _document(document: JSONObject) -> Found:
     if not isinstance(sections, list) or not sections:
         yield "sections", "is not a list of at least one section"
         return
+    bounds = _bounds_of(document.get("scale"))
     seen: dict[str, str] = {}
     for index, section in enumerate(sections):
-        yield from _section(section, f"sections[{index}]", (low, high), seen)
+        yield from _section(section, f"sections[{index}]", bounds, seen)
+
+
+def _scale(scale: object) -> Found:
+    if not isinstance(scale, dict):
+        yield "scale", "is not an object of min and max"
+        return
+    missing = [key for key in ("min", "max") if not _is_number(scale.get(key))]
+    for key in missing:
+        yield f"scale.{key}", "is not a number"
+    if not missing and scale["min"] >= scale["max"]:
+        yield "scale.max", "is not greater than scale.min"
+
+
+def _bounds_of(scale: object) -> tuple[float, float]:
+    """Return the lowest and the highest level; two equal ones if the scale does not say them."""
+    if isinstance(scale, dict):
+        low, high = scale.get("min"), scale.get("max")
+        if _is_number(low) and _is_number(high):
+            return low, high
+    return 0.0, 0.0
 
 
 def _overall(overall: object) -> Found:
@@ -194,11 +204,15 @@ def _evidence(evidence: object, path: str) -> Found:
         yield path, "is not an object"
         return
     sources = evidence.get("sources")
-    if sources is not None and (not isinstance(sources, list) or any(source not in SOURCES for source in sources)):
+    if sources is not None and not _is_list_of_sources(sources):
         yield f"{path}.sources", Phrase("is not a list of {sources}", sources=", ".join(SOURCES))
     least = evidence.get("minCitations")
-    if least is not None and (isinstance(least, bool) or not isinstance(least, int) or least < 0):
+    if least is not None and (not _is_integer(least) or least < 0):
         yield f"{path}.minCitations", "is not a non-negative integer"
+
+
+def _is_list_of_sources(value: object) -> bool:
+    return isinstance(value, list) and all(source in SOURCES for source in value)
 
 
 def _condition(condition: object, path: str) -> Found:
@@ -277,9 +291,14 @@ def _is_deep(value: object) -> bool:
     return True
 
 
+def _is_integer(value: object) -> TypeGuard[int]:
+    """Return whether *value* is an integer in JSON; for Python, true and false are integers too."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _is_number(value: object) -> TypeGuard[float]:
     """Return whether *value* is a finite number within bounds."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and -MAX_NUMBER <= value <= MAX_NUMBER
+    return (isinstance(value, float) or _is_integer(value)) and -MAX_NUMBER <= value <= MAX_NUMBER
 
 
 def _is_text(value: object) -> bool:

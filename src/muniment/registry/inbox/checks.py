@@ -322,9 +322,7 @@ def _website(website: str) -> Check:
 def _links(wanted: list[str], stored: ItemChecks | None) -> Check:
     if not wanted:
         return Check("links", passed=True, found=gettext("none"))
-    stored_links = stored.links if stored else []
-    known = {link["url"]: Finding(**link) for link in stored_links}
-    findings = [known[link] for link in wanted if link in known]
+    findings = _findings_of(wanted, stored)
     dead = [f"{finding.url} {finding.fault}" for finding in findings if finding.fault]
     if dead:
         return Check("links", passed=False, found="; ".join(dead))
@@ -336,6 +334,14 @@ def _links(wanted: list[str], stored: ItemChecks | None) -> Check:
         words = gettext("open it yourself: %(links)s") % {"links": ", ".join(unknown)}
         return Check("links", passed=False, found=words)
     return Check("links", passed=True, found=gettext("all respond"))
+
+
+def _findings_of(wanted: list[str], stored: ItemChecks | None) -> list[Finding]:
+    """Return what the job has stored about the links *wanted*, in their order; nothing about those it has not seen."""
+    if stored is None:
+        return []
+    stored_links = {link["url"]: link for link in stored.links}
+    return [Finding(**stored_links[url]) for url in wanted if url in stored_links]
 
 
 def _duplicates(actor: Actor, facts: JSONMapping, slug: str) -> Check:

@@ -140,8 +140,11 @@ def reopen(actor: Actor, subject: str) -> None:
 def is_subject(subject: str) -> bool:
     """Return whether *subject* has the form of one."""
     kind, _, key = subject.partition(":")
+    if kind == "company":
+        return bool(key)
+    # Databases refuse a number of more than 64 bits.
     is_number = key.isascii() and key.isdigit() and len(key) < 19
-    return bool(key) if kind == "company" else is_number and kind in {"change", "petition"}
+    return kind in {"change", "petition"} and is_number
 
 
 def _parts(subject: str) -> tuple[str, str]:

@@ -57,14 +57,17 @@ def joined(stored: Stored, given: Iterable[JSONObject], name: str, is_removed: C
     Args:
         is_removed: whether a reviewer removed a name.
     """
-    found = list(stored or ())
-    for each in given:
-        known = find(found, each["name"])
-        if known is None and key_of(each["name"]) != key_of(name) and not is_removed(each["name"]):
-            found.append({member: each[member] for member in MEMBERS if each.get(member)})
-        elif known is not None and each.get("until") and not known.get("until"):
-            found[found.index(known)] = {**known, "until": each["until"]}
-    return _limited(found)
+    names = list(stored or ())
+    for former_name in given:
+        known = find(names, former_name["name"])
+        if known is not None:
+            if former_name.get("until") and not known.get("until"):
+                names[names.index(known)] = {**known, "until": former_name["until"]}
+            continue
+        is_present_name = key_of(former_name["name"]) == key_of(name)
+        if not is_present_name and not is_removed(former_name["name"]):
+            names.append({member: former_name[member] for member in MEMBERS if former_name.get(member)})
+    return _limited(names)
 
 
 def marked(stored: Stored, name: str, hidden_by: str) -> Stored:

@@ -60,15 +60,11 @@ def read_public(kind: str, data: bytes, number: int, schema: Schema) -> Publishe
     validation = Validation(change=False)
     read = _READERS[kind](document, number, schema, validation)
     if read is None or validation.faults:
-        shown = document.get("company") if kind == "company" else document
-        key = shown.get(_KEY[kind]) if isinstance(shown, dict) else None
-        faults = [fault.sentence for fault in validation.faults[:3]]
-        raise BadRequest(
-            Phrase(
-                "The {kind} {key} is malformed: {faults}.", kind=kind, key=str(key)[:200], faults=Joined("; ", faults)
-            ),
-            NOT_USED,
-        )
+        members = document.get("company") if kind == "company" else document
+        key = members.get(_KEY[kind]) if isinstance(members, dict) else None
+        faults = Joined("; ", [fault.sentence for fault in validation.faults[:3]])
+        message = Phrase("The {kind} {key} is malformed: {faults}.", kind=kind, key=str(key)[:200], faults=faults)
+        raise BadRequest(message, NOT_USED)
     return replace(read, body=b'{"data":%b}' % data)
 
 
@@ -81,26 +77,35 @@ def _company(document: JSONObject, number: int, schema: Schema, validation: Vali
     _check_derived(schema.company, company, validation)
     if validation.faults or not _has_key(company, "id", validation):
         return None
-    places = [PlaceView(each.title, {}, person_slug=each.slug, person_name=each.name) for each in row.positions or ()]
+    columns = {
+        **row.columns,
+        "slug": row.slug,
+        "publication_number": number,
+        "updated_at": row.updated_at,
+        "provenance": None,
+        "former_names": row.columns.get("former_names"),
+        "distribution": None,
+    }
+    positions = []
+    for position in row.positions or ():
+        positions.append(PlaceView(position.title, {}, person_slug=position.slug, person_name=position.name))
+    address = row.columns["address"]
     view = CompanyView(
-        {
-            **row.columns,
-            "slug": row.slug,
-            "publication_number": number,
-            "updated_at": row.updated_at,
-            "provenance": None,
-            "former_names": row.columns.get("former_names"),
-            "distribution": None,
-        },
-        places,
-        [msgspec.Raw(msgspec.json.encode(each)) for each in row.proposals or ()],
-        [msgspec.Raw(msgspec.json.encode(each)) for each in row.cap_table or ()],
+        columns,
+        positions,
+        _encoded_rows(row.proposals),
+        _encoded_rows(row.cap_table),
         row.funding_rounds or [],
         assessments=company.get("assessments") or [],
         shown=company,
-        places=places_of(row.columns["address"]) if row.columns["address"] else [],
+        places=places_of(address) if address else [],
     )
     return replace(company_document(view, schema), item=msgspec.json.encode(company))
+
+
+def _encoded_rows(rows: list[JSONObject] | None) -> list[msgspec.Raw]:
+    """Return rows as the database holds them."""
+    return [msgspec.Raw(msgspec.json.encode(row)) for row in rows or ()]
 
 
 def _person(document: JSONObject, number: int, schema: Schema, validation: Validation) -> PublishedDocument | None:

@@ -419,12 +419,7 @@ def _entries(
     # In chunks, so that an import of a registry does not hold all of its documents at once.
     numbered = iter(enumerate(moves, first))
     while chunk := list(islice(numbered, CHUNK)):
-        documents: dict[tuple[str, int], PublishedDocument] = {}
-        for kind in TABLES:
-            keys = [move.pk for _, move in chunk if move.kind == kind and move.change != "unlisted"]
-            if keys:
-                for pk, rendered in render(kind, keys, loaded).items():
-                    documents[kind, pk] = rendered
+        documents = _rendered(chunk, loaded)
         published_before = _stored_bodies(chunk)
         for sequence, move in chunk:
             body_before, modified_before = published_before.get((move.kind, move.slug), (b"", ""))
@@ -450,6 +445,19 @@ def _entries(
                 document=document,
                 fields=fields,
             )
+
+
+def _rendered(
+    chunk: list[tuple[int, _Move]], loaded: dict[int, CompanyView] | None
+) -> dict[tuple[str, int], PublishedDocument]:
+    """Return the document of each row that is public, by its kind and primary key."""
+    documents: dict[tuple[str, int], PublishedDocument] = {}
+    for kind in TABLES:
+        keys = [move.pk for _, move in chunk if move.kind == kind and move.change != "unlisted"]
+        if keys:
+            for pk, document in render(kind, keys, loaded).items():
+                documents[kind, pk] = document
+    return documents
 
 
 def _stored_bodies(chunk: list[tuple[int, _Move]]) -> dict[tuple[str, str], tuple[bytes, str]]:

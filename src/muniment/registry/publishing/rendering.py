@@ -258,9 +258,11 @@ def facets_of(listing: Listing, shown: JSONObject) -> dict[str, tuple[str, ...]]
         value = shown.get(declared.name)
         if by.presence or isinstance(value, bool):
             facets[name] = ("true" if value else "false",)
+        elif not value:
+            continue
         elif isinstance(value, str):
-            facets[name] = (value,) if value else ()
-        elif value:
+            facets[name] = (value,)
+        else:
             facets[name] = tuple(dict.fromkeys(values_at(value, by.member)))
             if by.key:
                 facets[name + KEY] = tuple(dict.fromkeys(values_at(value, by.key)))
@@ -304,13 +306,15 @@ def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Sc
     """Render a person with positions in published companies, in the companies' order."""
     companies = [place.company for place in places if place.company]
     count = len({company["id"] for company in companies})
-    titles = [place.title for place in places if place.title]
-    company_names = [company["name"] for company in companies if company["name"]]
+    words = [place.title for place in places] + [company["name"] for company in companies]
     positions = [_position(place, {"company": place.company}) for place in places]
-    # The item of a list has the number of companies, and the detail has the positions themselves.
     members = schema.person.published(columns, {"companyCount": count, "positions": positions})
-    item = {name: value for name, value in members.items() if name != "positions"}
-    detail = {name: value for name, value in members.items() if name != "companyCount"}
+    # The item of a list has the number of companies, and the detail has the positions themselves.
+    item = dict(members)
+    item.pop("positions", None)
+    detail = dict(members)
+    detail.pop("companyCount", None)
+    extra = columns["extra"] or {}
     return PublishedDocument(
         kind="person",
         key=columns["slug"],
@@ -320,9 +324,9 @@ def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Sc
         updated_at=members["updatedAt"],
         provenance=provenance.mark(columns, *(place.owned_on for place in places)),
         name=columns["name"],
-        facets=facets_of(schema.listings["person"], {**(columns["extra"] or {}), "positions": positions}),
-        texts=(columns["slug"], "\n".join(titles + company_names), columns["bio"]),
-        search=search_texts_of_person(columns["extra"] or {}, schema.person),
+        facets=facets_of(schema.listings["person"], {**extra, "positions": positions}),
+        texts=(columns["slug"], "\n".join(filter(None, words)), columns["bio"]),
+        search=search_texts_of_person(extra, schema.person),
         company_count=count,
     )
 
@@ -448,21 +452,28 @@ def search_texts_of_company(
     texts = _texts(extra)
     identifiers = islice(filter(_IDENTIFIER.fullmatch, texts), MAX_IDENTIFIERS)
     on_chain = islice(_on_chain([row["body"] or "", *texts]), MAX_ON_CHAIN)
+    symbol = marked(SYMBOL, [row["symbol"]])
+    sites_and_numbers = marked(SITE, [*sites, *identifiers, *on_chain, *listed])
     themes = (*(row["themes"] or ()), row["type"], row["industry"], *_declared(extra, record))
-    names_and_titles: dict[str, None] = {}
-    for slug, name, title in people:
-        if slug and name:
-            names_and_titles[name] = None
-        if title:
-            names_and_titles[title] = None
     former_names = public_former_names(row["former_names"]) or ()
     return SearchTexts(
-        keys=(*marked(SYMBOL, [row["symbol"]]), *marked(SITE, [*sites, *identifiers, *on_chain, *listed])),
-        themes="\n".join(theme for theme in themes if theme),
+        keys=(*symbol, *sites_and_numbers),
+        themes="\n".join(filter(None, themes)),
         place="\n".join(dict.fromkeys(_places(row["address"]))),
-        people="\n".join(islice(names_and_titles, MAX_PEOPLE)),
+        people="\n".join(islice(_names_and_titles(people), MAX_PEOPLE)),
         former=tuple(former_name["name"] for former_name in former_names),
     )
+
+
+def _names_and_titles(people: Iterable[tuple[str, str, str | None]]) -> dict[str, None]:
+    """Return the names of listed people and the titles of all, each once."""
+    words: dict[str, None] = {}
+    for slug, name, title in people:
+        if slug and name:
+            words[name] = None
+        if title:
+            words[title] = None
+    return words
 
 
 def search_texts_of_person(extra: JSONMapping, record: Record) -> SearchTexts:

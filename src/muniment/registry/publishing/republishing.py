@@ -161,7 +161,9 @@ def _was_edited(each: Mismatch) -> bool:
         document = published_rows.stored_document(connection.connection, each.kind, each.key)
         body = document.body if document else None
     leaf = public_log.latest_leaf(connection.connection, each.kind, each.key)
-    return leaf is not None and leaf.digest is not None and body is not None and leaf.digest != body_digest(body)
+    if body is None or leaf is None or leaf.digest is None:
+        return False  # not published: there is nothing to edit, or nothing to compare it with
+    return leaf.digest != body_digest(body)
 
 
 def _mended(each: Mismatch) -> bool:

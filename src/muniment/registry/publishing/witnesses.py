@@ -164,14 +164,24 @@ def _due(state: LogState) -> list[tuple[Witness, LogWitness]]:
     for witness in config.current().witnesses:
         row = known.get(witness.key) or LogWitness(key=witness.key)
         if row.origin != state.origin:
+            # A cosignature of another log says nothing of this one.
             row.origin, row.size, row.cosigned_at = state.origin, 0, None
-        is_cosigned = row.size == state.size and not row.trouble
-        is_old = row.cosigned_at is None or row.cosigned_at + COSIGNED_AGAIN_AFTER <= moment
-        # A pause that is longer than any was begun by a clock that was ahead.
-        may_be_asked = row.next_at is None or not moment < row.next_at <= moment + LONGEST_PAUSE
-        if may_be_asked and (not is_cosigned or is_old):
+        if not _is_pausing(row, moment) and _lacks_cosignature(row, state.size, moment):
             due.append((witness, row))
     return due
+
+
+def _is_pausing(row: LogWitness, moment: datetime) -> bool:
+    """Return whether a witness is not to be asked yet, after an answer that was no cosignature."""
+    # A pause that is longer than any was begun by a clock that was ahead.
+    return row.next_at is not None and moment < row.next_at <= moment + LONGEST_PAUSE
+
+
+def _lacks_cosignature(row: LogWitness, size: int, moment: datetime) -> bool:
+    """Return whether a witness has not cosigned the log at *size*, or so long ago that it is asked again."""
+    if row.size != size or row.trouble or row.cosigned_at is None:
+        return True
+    return row.cosigned_at + COSIGNED_AGAIN_AFTER <= moment
 
 
 # ---------------------------------------------------------------- asking

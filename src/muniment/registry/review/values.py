@@ -5,7 +5,7 @@ Source: decisions, section 5, values.
 """
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 import msgspec
@@ -27,11 +27,12 @@ MAX_BROKEN: Final = 20
 def broken_values(bundle: JSONMapping) -> list[Fault]:
     """Return the first values of a listing, in wire form, that break a rule."""
     plain = msgspec.json.decode(msgspec.json.encode(bundle))
-    breaches = (
-        breach for found in (settings.SCHEMA.bundle.breaches(plain, ()), bundle_breaches(plain)) for breach in found
-    )
-    faults = (breach.fault for breach in breaches)
-    return [fault._replace(field=fault.field.removeprefix("company.")) for fault in islice(faults, MAX_BROKEN)]
+    breaches = chain(settings.SCHEMA.bundle.breaches(plain, ()), bundle_breaches(plain))
+    faults = []
+    for breach in islice(breaches, MAX_BROKEN):
+        fault = breach.fault
+        faults.append(fault._replace(field=fault.field.removeprefix("company.")))
+    return faults
 
 
 def all_broken_values() -> Iterator[tuple[str, Fault]]:
@@ -40,11 +41,15 @@ def all_broken_values() -> Iterator[tuple[str, Fault]]:
     while chunk := list(islice(keys, CHUNK)):
         for view in company_views(chunk).values():
             line = company_line(view, company_object(view, settings.SCHEMA), settings.SCHEMA)
-            yield from ((f"companies/{view.columns['slug']}", fault) for fault in broken_values(line))
+            for fault in broken_values(line):
+                yield f"companies/{view.columns['slug']}", fault
     record = settings.SCHEMA.person
     for person in Person.objects.order_by("slug").iterator(chunk_size=CHUNK):
         members = {**record.exact(vars(person)), **(person.extra or {})}
-        yield from ((f"people/{person.slug}", breach.fault) for breach in record.breaches(members, ()))
+        for breach in record.breaches(members, ()):
+            yield f"people/{person.slug}", breach.fault
         picture = members.get("picture")  # a member that no field declares
-        if isinstance(picture, str) and picture.strip() and (fault := picture_fault(picture)):
-            yield f"people/{person.slug}", Fault("picture", fault)
+        if isinstance(picture, str) and picture.strip():
+            reason = picture_fault(picture)
+            if reason:
+                yield f"people/{person.slug}", Fault("picture", reason)

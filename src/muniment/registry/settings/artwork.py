@@ -31,8 +31,12 @@ def store_artwork(settings: RegistrySettings, files: Mapping[str, bytes]) -> Reg
             except (BadRequest, vector.NotDrawable) as error:
                 faults[place] = Phrase("{place} cannot be used: {error}.", place=place, error=str(error).rstrip("."))
                 continue
-            brand = replace(brand, **{name: path}, **({"logo_ratio": ratio} if name == "logo" else {}))
-        elif (value := getattr(brand, name)) and not _is_stored(value):
+            brand = replace(brand, **{name: path})
+            if name == "logo":
+                brand = replace(brand, logo_ratio=ratio)
+            continue
+        value = getattr(brand, name)
+        if value and not _is_stored(value):
             faults[place] = Phrase(
                 "{place}: there is no picture at {value}. Upload it again.", place=place, value=value
             )

@@ -112,19 +112,15 @@ def apply_settings(
             if latest is not None and file_digest and file_digest != latest.file_digest:
                 RegistryVersion.objects.filter(pk=latest.pk).update(file_digest=file_digest)
             return number
+        _check_changes(before, settings)
         if settings.fields != before.fields:
-            _check_fields(settings)
             _enqueue_fields(before)
-        if _asked(settings) != _asked(before):
-            _check_queries(settings)
-        if settings.registry.languages != before.registry.languages:
-            _check_languages(settings)
         moment = now()
-        former = latest.stamp if latest else ""
+        former_stamp = latest.stamp if latest else ""
         RegistryVersion.objects.create(
             number=number + 1,
             at=moment,
-            stamp=stamp_after(f"{moment:%Y-%m-%dT%H:%M:%SZ}", former),
+            stamp=stamp_after(f"{moment:%Y-%m-%dT%H:%M:%SZ}", former_stamp),
             account_id=actor.account_id,
             via=actor.via,
             note=note[:200],
@@ -135,6 +131,16 @@ def apply_settings(
         record(Event.REGISTRY_CHANGED, actor=actor, detail={"version": number + 1, "changed": places})
         transaction.on_commit(follow)
     return number + 1
+
+
+def _check_changes(before: RegistrySettings, settings: RegistrySettings) -> None:
+    """Check the parts that change against what is beside the settings: stored values, tables, catalogues."""
+    if settings.fields != before.fields:
+        _check_fields(settings)
+    if _asked(settings) != _asked(before):
+        _check_queries(settings)
+    if settings.registry.languages != before.registry.languages:
+        _check_languages(settings)
 
 
 def _check_languages(settings: RegistrySettings) -> None:
@@ -364,6 +370,8 @@ def _flat(settings: RegistrySettings) -> dict[str, str]:
 def _shown(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple) and all(isinstance(text, str) for text in value):
         return ", ".join(value)
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return msgspec.json.encode(value).decode()

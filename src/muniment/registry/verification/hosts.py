@@ -36,10 +36,14 @@ class Site(NamedTuple):
 def site_of(website: str) -> Site | None:
     """Return the site of a URL; None if its host cannot be proven: an address, a port of its own, a single label."""
     match = _WEBSITE.fullmatch(website.strip())
-    host = _ascii(match[2]) if match else ""
-    if match is None or not host or match[3] not in {None, "80" if match[1].lower() == "http" else "443"}:
+    if match is None:
         return None
-    return Site(match[1].lower(), host, "" if match[5] else _own_path(match[4] or ""))
+    scheme, host, port = match[1].lower(), _ascii(match[2]), match[3]
+    usual_port = "80" if scheme == "http" else "443"
+    if not host or port not in {None, usual_port}:
+        return None
+    has_query_or_fragment = bool(match[5])
+    return Site(scheme, host, "" if has_query_or_fragment else _own_path(match[4] or ""))
 
 
 def _ascii(host: str) -> str:
