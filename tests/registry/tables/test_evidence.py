@@ -672,3 +672,18 @@ def test_the_time_of_a_day_is_told_and_midnight_is_none():
     assert [line["company"]["listedAt"] for _, line in found.companies] == ["2021-03-04", "2021-03-05"]
     [loss] = found.losses
     assert (loss.row, loss.example, loss.reason) == (2, "2021-03-04 13:45", "is imported without the time of day")
+
+
+def test_a_country_that_can_be_a_state_is_told():
+    rows = [["Alder Trust", "Atlanta, Georgia"], ["Birch Club", "Berlin, Germany"], ["Cedar Club", "Paris, France"]]
+    found = converted(table(["Company", "Location"], *rows))
+    assert [line["company"]["address"][0]["country"] for _, line in found.companies] == ["GE", "DE", "FR"]
+    [loss] = found.losses
+    assert (loss.row, loss.example) == (2, "Atlanta, Georgia")
+    assert "a country or a state" in loss.reason
+
+
+def test_what_a_spreadsheet_changed_does_not_say_what_a_column_is():
+    rows = [["Alder Trust", "#N/A", "#DIV/0!"], ["Birch Club", "yes", "$ 12"], ["Cedar Club", "no", "$ 14"]]
+    sheet = table(["Company", "Free entry", "Rent"], *rows)
+    assert [each.kind for each in mapped(sheet).column] == ["", "yesno", "number"]

@@ -26,7 +26,7 @@ from muniment.registry.tables.fields import EXTRA, SKIP, Column, fields_of
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import headings_of, match
 from muniment.registry.tables.mapping import FileMapping, TableMapping
-from muniment.registry.tables.values import is_link, is_yes_or_no, separator_of
+from muniment.registry.tables.values import is_link, is_mangled, is_yes_or_no, separator_of
 from muniment.registry_toml.reading import InvalidSettings
 from muniment.schema.declared.declarations import MAX_ENTRY, MAX_FIELDS, Declaration, parameters_of
 from muniment.schema.declared.faults import FieldsError
@@ -44,6 +44,7 @@ _MAX_TEXT: Final = 2_000
 
 def propose_kind(column: Column, values: Sequence[str]) -> None:
     """Let a column without a field have the kind of a field that could be declared for it; none if it has no value."""
+    values = [value for value in values if not is_mangled(value)]
     if not values:
         return
     unit = unit_of_numbers(column.heading, values)

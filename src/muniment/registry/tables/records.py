@@ -36,7 +36,7 @@ from muniment.registry.tables.headings import are_groups, group_of, header_row, 
 from muniment.registry.tables.keeping import key_of, names_to_keep
 from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.persons import PersonInCell, full_name, split
-from muniment.registry.tables.values import Lost, Noted, address_of, people_in, value_of
+from muniment.registry.tables.values import Lost, Noted, address_of, ends_with_name_of_both, people_in, value_of
 from muniment.schema.company_parts import person_key
 
 SHOWN_ROWS: Final = 5
@@ -450,6 +450,10 @@ class _Conversion:
         """Return the values by field that the value of a cell gives; those of an address are several."""
         if column.field in {"address", "address.zip_city"}:
             parts = address_of(value, column.end) if column.field == "address" else value
+            if "country" in parts and ends_with_name_of_both(value):
+                reason = "ends with what can be a country or a state, and is imported as the country"
+                fix = 'If it is a state, set end = "state" on the column, or write the country after it.'
+                self.losses.append(Loss(sheet.name, number, column.heading, reason, value, fix))
             return {f"address.{member}": part for member, part in parts.items()}
         if column.field == "position.company":
             return {column.field: split(str(value), column.separator)}

@@ -514,6 +514,12 @@ def is_state(text: str) -> bool:
     return text.strip(" .").upper() in _states()
 
 
+def ends_with_name_of_both(text: str) -> bool:
+    """Return whether an address ends with a country that has the name or code of a state: "Georgia", or "CA"."""
+    lines = _lines_of_address(text)
+    return bool(lines) and is_state(lines[-1])
+
+
 def end_of_addresses(values: Sequence[str]) -> str:
     """Return what ends the addresses of a column: STATE or COUNTRY; "" if no cell says it clearly."""
     last_lines = [lines[-1] for lines in map(_lines_of_address, values) if len(lines) > 1]
