@@ -177,7 +177,7 @@ def _words(problem: Problem) -> tuple[str, str]:
     match int(problem.status):
         case 429:
             return marked("Too many requests"), marked(
-                "Many requests came from your address in a short time. Wait {wait_s} seconds, then load the page again."
+                "Many requests came from your address in a short time. Wait {wait_s} s, then load the page again."
             )
         case 503:
             return marked("Temporarily unavailable"), marked(

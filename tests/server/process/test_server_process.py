@@ -139,6 +139,7 @@ def test_a_browser_over_the_rate_gets_an_error_page(demo):
         assert (german.status, german.headers["content-language"]) == (429, "de")
         assert '<html lang="de" dir="ltr">' in german.body.decode()
         assert "<h1>Zu viele Anfragen</h1>" in german.body.decode()
+        assert f"Warten Sie {german.headers['retry-after']} s und" in german.body.decode()  # right of one second too
         # Its style is allowed by its digest, and nothing else is loaded.
         style = german.body.decode().partition("<style>")[2].partition("</style>")[0]
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
