@@ -5,6 +5,7 @@ import random
 from collections import Counter
 
 import pytest
+from msgspec import structs
 
 from make.published import company, framework, ids, person
 from make.queries import LISTINGS, companies_by, frameworks_by, people_by
@@ -307,3 +308,23 @@ def test_the_count_of_a_title_is_of_the_list_that_it_leads_to(publisher, reader,
     assert counts["Director"] == 5
     for title, count in counts.items():
         assert reader.people(people_by(title=title)).total == count
+
+
+def test_a_value_that_is_chosen_by_its_key_is_counted_under_its_name(publisher, reader):
+    def run_by(number, key, name):
+        facets = {"company": (name,), "company.key": (key,)}
+        return structs.replace(framework(number, f"prize-{number}"), facets=facets)
+
+    publisher.publish(
+        *(run_by(n, "quay", "Quay Trust") for n in range(3)),
+        run_by(3, "mole", "Mole"),
+        run_by(4, "mole-of-tarn", "Mole"),
+    )
+    asked = frameworks_by(company=["mole", "quay"])
+    found = reader.facets("framework", asked, ("company",)).by_name["company"].values
+    # Two organizations have the name of the second, so that its number is not that of the chosen one.
+    assert set(found) == {
+        counting.Counted("Quay Trust", 3, selected=True, by_key="quay"),
+        counting.Counted("Mole", 2),
+        counting.Counted("mole", 1, selected=True),
+    }

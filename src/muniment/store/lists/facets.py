@@ -11,7 +11,7 @@ import functools
 import sqlite3
 import threading
 from array import array
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import and_, itemgetter
 from typing import Final, NamedTuple, TypeAlias
@@ -26,7 +26,7 @@ from muniment.store.cache import size_of
 from muniment.store.lists.finding import DAY_SHIFT
 from muniment.store.lists.positions import Positions
 from muniment.store.queries import Selection
-from muniment.store.search.values import first_name, meant_by, same_names, singular, with_beginnings
+from muniment.store.search.values import KEY, first_name, meant_by, same_names, singular, with_beginnings
 from muniment.store.search_text import pieces
 
 MAX_COUNTED: Final = 2_000
@@ -48,11 +48,17 @@ _Documents: TypeAlias = "int | array[int]"
 
 
 class Counted(NamedTuple):
-    """A value, the number *n* of documents with it, and whether the query has chosen it."""
+    """
+    A value, the number *n* of documents with it, and whether the query has chosen it.
+
+    Args:
+        by_key: the key, such as the slug of a company, by which the query has chosen it; "" if it has not.
+    """
 
     value: str
     n: int
     selected: bool = False
+    by_key: str = ""
 
     def to_wire(self) -> JSONObject:
         wire: JSONObject = {"value": self.value, "count": self.n}
@@ -254,17 +260,23 @@ class Counting:
     def facet(self, name: str, limit: int) -> Facet:
         """Count the values of a filter; forms that differ in case, accents or number are one, as for the filter."""
         _, selected = self._filters.get(name, (0, frozenset[int]()))
+        keyed = self._chosen_by_key(name)
         base = _Base(self._without(name))
         counts = []
         groups = self._forms_in_use(name)
         for forms in groups:
-            is_selected = any(form.number in selected for form in forms)
+            by_key = self._key_of(forms, keyed)
+            is_selected = bool(by_key) or any(form.number in selected for form in forms)
             if base.bits is None and len(forms) == 1:
                 n = forms[0].n
             else:
                 n = base.count([self._documents.of(self._connection, self._build, form) for form in forms])
             if n or is_selected:
-                counts.append(Counted(forms[0].value, n, is_selected))
+                counts.append(Counted(forms[0].value, n, is_selected, by_key))
+        found_keys = {each.by_key for each in counts}
+        for key in keyed:
+            if key not in found_keys:  # its name is that of others too
+                counts.append(Counted(key, self._count_of(Chosen(name, (key,), in_text=False)), selected=True))
         counts.sort(key=lambda counted: (-counted.n, counted.value))
         # A chosen value is always shown, so that it can be taken back.
         shown = counts[:limit] + [counted for counted in counts[limit:] if counted.selected]
@@ -275,6 +287,24 @@ class Counting:
         elif in_text is not None:
             shown = self._counted_with_names(name, shown)
         return Facet(tuple(shown), more)
+
+    def _chosen_by_key(self, name: str) -> dict[str, int]:
+        """Return the keys that the query has chosen in a filter, with the documents of each."""
+        keyed = {}
+        for value in self._chosen.get(name, ()):
+            row = self._connection.execute(
+                f"{_FORMS} WHERE kind = ? AND name = ? AND value = ? AND n > 0", (self._kind, name + KEY, value)
+            ).fetchone()
+            if row is not None:
+                keyed[value] = _in_any([self._documents.of(self._connection, self._build, _Form(*row))])
+        return keyed
+
+    def _key_of(self, forms: Sequence[_Form], keyed: Mapping[str, int]) -> str:
+        """Return the chosen key whose documents are those of a value; "" if there is none."""
+        if not keyed:
+            return ""
+        bits = _in_any([self._documents.of(self._connection, self._build, form) for form in forms])
+        return next((key for key, documents in keyed.items() if documents == bits), "")
 
     def _counted_in_text(self, name: str, shown: list[Counted], in_use: list[_Form], base: _Base) -> list[Counted]:
         """Count what a filter that looks within texts finds by each value, which is more than that very value."""

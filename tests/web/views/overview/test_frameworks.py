@@ -89,6 +89,10 @@ def test_a_company_shows_the_frameworks_that_it_runs(visitor, publisher):
     assert re.findall(r'href="/frameworks/(prize-[0-9]+)"', html) == [f"prize-{n}" for n in range(20, 26)]
     assert '<a href="/frameworks?company=harbour">Show all 8 frameworks</a>' in html
     assert "Basic facts only" not in html
+    # The list has the organization checked by its name, with the number of what is shown.
+    of_harbour = visitor.get("/frameworks?company=harbour").text
+    chosen = r'<a id="company-[^"]*" href="([^"]*)" aria-current="true"><bdi>(.*?)</bdi> <span class="n">(\d+)'
+    assert re.findall(chosen, of_harbour) == [("/frameworks", "Harbour", "8")]
     publisher.unlist("framework", *(f"prize-{n}" for n in range(20, 28)))
     assert "prize-20" not in visitor.get("/companies/harbour").text
 

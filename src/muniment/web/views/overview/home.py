@@ -277,7 +277,7 @@ def facet_chart(
         words: returns the names of values that are codes.
     """
     names, slices = words(), []
-    for value, count, _ in facet.values if facet else ():
+    for value, count, *_ in facet.values if facet else ():
         if value:
             label = names.get(value) or labelled(name, value)
             slices.append(ChartSlice(label, count, number(count), address=joined("/companies", [(name, value)])))

@@ -433,7 +433,7 @@ def _facet(search: Search, parameter: ListFilter, counted: CountedFacet) -> Face
     if not chosen:
         if len(counted.values) < 2:  # a single value leaves the list as it is
             return None
-        if len(counted.values) >= VALUES_SHOWN and max(total for _, total, _ in counted.values) == 1:
+        if len(counted.values) >= VALUES_SHOWN and max(each.n for each in counted.values) == 1:
             # Each value is that of one item, which a search finds sooner than a reader of this filter.
             return None
     options = list(_options(search, parameter, counted, chosen))
@@ -454,8 +454,10 @@ def _options(search: Search, parameter: ListFilter, counted: CountedFacet, chose
     if not parameter.is_repeated:
         # What is or has something comes before what is not or lacks it, whichever are more.
         values.sort(key=lambda counted_value: counted_value.value != "true")
-    for value, total, is_selected in values:
+    for value, total, is_selected, by_key in values:
         selected = _selected(parameter, value, chosen) if is_selected else []
+        if by_key:
+            selected.append(by_key)
         uncounted = [other for other in uncounted if other not in selected]
         after_click = []
         if parameter.is_repeated:
