@@ -38,7 +38,13 @@ def theme(value: str) -> str:
 
 def note(value: str) -> str:
     """Return what an amount is that is no treasury: ``sum of grants received`` begins a line."""
-    return _known(language()).get(value.casefold()) or value[:1].upper() + value[1:]
+    said = note_within(value)
+    return said[:1].upper() + said[1:]
+
+
+def note_within(value: str) -> str:
+    """Return what an amount is that is no treasury, within a line."""
+    return _known(language()).get(value.casefold()) or value
 
 
 @lru_cache(maxsize=4096)

@@ -67,6 +67,16 @@ def test_facts_stand_side_by_side_and_differences_are_marked(visitor):
     assert short == {label: row for label, row in found.items() if row[0]}
 
 
+@pytest.mark.parametrize(
+    ("language", "shown"), [("en", "$3M (sum of grants received)"), ("de", "3 Mio. $ (Summe erhaltener Zuschüsse)")]
+)
+def test_what_an_amount_is_instead_of_a_treasury_is_said_in_the_visitors_language(visitor, publisher, language, shown):
+    publisher.publish(company(3, "mole", name="Mole & Sons", treasuryNote="sum of grants received", **money(3)))
+    page = visitor.get("/compare?c=harbour&c=mole", headers={"Accept-Language": language})
+    found = rows(page.text)
+    assert shown in [cell.replace("\u202f", " ").replace("\xa0", " ") for _, cells in found.values() for cell in cells]
+
+
 def test_names_stand_once_in_the_head_and_not_at_every_fact(visitor):
     html = visitor.get("/compare?c=harbour&c=quay&c=bare").text
     assert 'class="sides"' in html

@@ -59,7 +59,7 @@ def test_the_page_says_what_is_being_made_then_lists_the_files_and_the_tables(re
     assert "<code>themes</code>" in html
     assert "query?sql=SELECT+%2A+FROM+themes+LIMIT+100" in html
     assert f"edition {reader.edition}" in html
-    assert "has not declared a licence" in html
+    assert "has not declared a license" in html
     tables.close()
 
 

@@ -37,7 +37,7 @@ from muniment.web.presenters.company import (
 )
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.views.overview import home
-from muniment.web.wording.labels import labelled, theme
+from muniment.web.wording.labels import labelled, note_within, theme
 from muniment.web.wording.states import state
 
 MOST: Final = 4
@@ -134,7 +134,7 @@ class Side:
         amount = writing.amount(self.company.get("treasury") or "")
         note = self.company.get(TREASURY_NOTE)
         if amount and note:
-            return gettext("%(amount)s (%(note)s)") % {"amount": amount, "note": note}
+            return gettext("%(amount)s (%(note)s)") % {"amount": amount, "note": note_within(str(note))}
         return amount
 
 
