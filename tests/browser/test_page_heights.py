@@ -223,3 +223,25 @@ def test_a_printed_list_has_the_whole_page_and_nothing_to_press(browser, site):
     page.goto("/companies/company-2")
     assert not page.get_by_role("heading", name="Actions").is_visible()
     context.close()
+
+
+def test_letters_twice_as_large_widen_no_trail_form_or_row_of_buttons_of_a_phone(browser):
+    sheet = (Path(web.__file__).parent / "static" / "web" / "muniment.css").read_text("utf-8")
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    devtools = context.new_cdp_session(page)
+    devtools.send("Page.enable")
+    devtools.send("Page.setFontSizes", {"fontSizes": {"standard": 32, "fixed": 26}})
+    field = '<div class="field"><label>Name der Runde</label><input></div>'
+    page.set_content(
+        f'<style>{sheet}</style><body><main class="frame">'
+        '<nav class="crumbs"><ol><li><a href="/">Kriterienkataloge</a></li>'
+        '<li><span aria-current="page">Encoding and Sanitization of the whole web</span></li></ol></nav>'
+        '<form class="sift" role="search"><div><label>E-Mail</label><input></div>'
+        "<div><label>Status</label><select></select></div></form>"
+        f'<fieldset><legend>Finanzierungsrunden</legend><div class="repeat">{field}{field}</div></fieldset>'
+        '<div class="actions stays"><button class="button main">Speichern und weiter</button><button class="button">'
+        'Vorschau</button><a class="leave" href="/">Abbrechen</a></div></main></body>'
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()
