@@ -211,3 +211,16 @@ def test_a_second_column_of_a_field_is_reported_where_it_says_something_else():
     said = "is left out: another column of the same field has a value in this row"
     rows = [("Alder", "Rome", "Bari"), ("Birch", "Rome", "Rome"), ("Cedar", "", "Bari")]
     assert losses_of(*rows, Company="name", Seat="address.city", Office="address.city") == [(2, "Office", said)]
+
+
+def test_a_row_whose_letters_cannot_be_read_is_named_and_not_published(tmp_path):
+    file = tmp_path / "members.csv"
+    rows = "".join(f"Müller Söhne {n} GmbH,Köln\n" for n in range(20))
+    file.write_bytes(f"Company,City\n{rows}".encode() + "Größe GmbH,Düren\nAlder Trust,Düren\n".encode("cp1252"))
+    found = import_table(prepare(file), ImportOptions(dry_run=True))
+    assert found.summary.counts["companies"].new == 21
+    assert [(each.row, each.column) for each in found.losses if "could not be read" in each.reason] == [
+        (22, "Company"),
+        (22, "City"),
+        (23, "City"),
+    ]

@@ -166,6 +166,8 @@ class Cell(NamedTuple):
 
 
 _UNKNOWN: Final = Lost("stands for a missing value")
+_UNREADABLE: Final = "\ufffd"
+"""What stands for bytes that the encoding of a file does not have."""
 _MANGLED: Final = re.compile(r"[+-]?\d(?:[.,]\d+)?E\+\d{1,3}|#(?:REF|VALUE|DIV/0|NAME|NULL|NUM)[!?]?|#N/A|#{3,}")
 _BRACKETS: Final = "[]()<>{}\"'“”*"
 
@@ -189,6 +191,10 @@ def _no_value_of(text: str, field: TableField | None = None) -> Lost | None:
     """Return why a cell gives no value, whatever its column holds; None if it may give one."""
     if _FORMULA.match(text):
         return Lost("is a formula, not a value", "Save the table with values; formulas are never calculated.")
+    if _UNREADABLE in text:
+        return Lost(
+            "has letters that could not be read", "Set the right encoding in the mapping, or correct the cells."
+        )
     if is_mangled(text):
         return Lost("was changed by a spreadsheet program", "Format the column as text, and save the table again.")
     # A dash needs no report; a word does, because the same word may be a value in another table.

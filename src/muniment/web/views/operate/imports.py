@@ -375,6 +375,7 @@ _ADVICE: Final = {
     "Set currency": gettext_lazy("Enter the currency at the column."),
     "Set separator": gettext_lazy("Choose the separator at the column."),
     "If it is a state": gettext_lazy("If it is a state, choose at the column what addresses end with."),
+    "Set the right encoding": gettext_lazy("Choose another character encoding and read the file again."),
     "Set its kind": gettext_lazy("Choose what its rows are, and which column is the name."),
     "Add it under words": gettext_lazy("Enter its meaning at the column, such as “paused = inactive”."),
     "To show it too": gettext_lazy("To show it too, choose an additional field for the column."),
