@@ -465,6 +465,15 @@ def faults(connection: Connection) -> Iterator[str]:
             yield f"{kind} {key} is not published as it was logged"
 
 
+_LEAVES_WITH_CHANGES: Final = (
+    "SELECT l.number, l.kind, l.key, l.change, l.leaf, l.salt, l.digest,"
+    f" l.sequence, p.chain, c.kind, c.key, c.change FROM {LEAF_TABLE} l"
+    " LEFT JOIN published_change c ON c.sequence = l.sequence"
+    " LEFT JOIN published_chain p ON p.sequence = l.sequence ORDER BY l.number"
+)
+"""Each leaf, as of :data:`_LEAF_COLUMNS`, with the link of its change, and with the change as the feed has it."""
+
+
 def leaf_faults(connection: Connection) -> Iterator[Fault]:
     """Verify every hash of the log, and every leaf against its change. On PostgreSQL, call it in a transaction."""
     try:
@@ -478,13 +487,7 @@ def leaf_faults(connection: Connection) -> Iterator[Fault]:
     tiles = Tiles(connection)
     (oldest,) = run(connection, "SELECT min(sequence) FROM published_change").fetchone()
     first_link = chain.oldest(connection)
-    columns = ", ".join([f"l.{name}" for name in _LEAF_COLUMNS.split(", ")])
-    statement = (
-        f"SELECT {columns}, l.sequence, p.chain, c.kind, c.key, c.change FROM {LEAF_TABLE} l"
-        " LEFT JOIN published_change c ON c.sequence = l.sequence"
-        " LEFT JOIN published_chain p ON p.sequence = l.sequence ORDER BY l.number"
-    )
-    for row in _streamed(connection, statement):
+    for row in _streamed(connection, _LEAVES_WITH_CHANGES):
         leaf = _readable(row[:7])
         if leaf is None or leaf.number != frontier.size:
             yield Fault(f"leaf {frontier.size} of the log is {'missing' if leaf else 'damaged'}", is_of_log=True)
@@ -498,6 +501,7 @@ def leaf_faults(connection: Connection) -> Iterator[Fault]:
         is_first = first_link is not None and sequence == first_link.sequence
         if linked is not None and not is_first and bytes(linked) != frontier.root():
             yield Fault(f"the chain of change {sequence} is not that of the log", is_of_log=False)
+        # The feed drops its oldest entries; the log keeps every leaf.
         may_be_gone = sequence is None or oldest is None or sequence < oldest
         if not _is_of_change(leaf, *change, may_be_gone=may_be_gone):
             yield Fault(f"change {sequence} is not the one that was logged", is_of_log=False)

@@ -408,7 +408,8 @@ class Replica:
         """Apply the missed changes if the feed still has all of them."""
         target = there.edition
         edition, oldest = here.edition, postgres_feed.oldest(source)
-        if target - edition > MANY_CHANGES or (edition < target and (oldest is None or oldest > edition + 1)):
+        has_all_missed = edition >= target or (oldest is not None and oldest <= edition + 1)
+        if target - edition > MANY_CHANGES or not has_all_missed:
             return False
         missed = _dense(postgres_feed.changes(source, edition), edition)
         self._file.execute("SAVEPOINT changes")

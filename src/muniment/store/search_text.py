@@ -169,14 +169,17 @@ def squeeze(text: str) -> str:
 def host_of(text: str) -> str:
     """Return the host of a web address or a bare domain without ``www.``; empty if the text is neither."""
     text = text.strip().lower()
-    if plain := _ADDRESS.fullmatch(text):
+    plain = _ADDRESS.fullmatch(text)
+    if plain:
         return plain[1]
+    has_scheme = "://" in text
     try:
-        host = urlsplit(text).hostname if "://" in text else text.partition("/")[0]
+        host = urlsplit(text).hostname if has_scheme else text.partition("/")[0]
     except ValueError:
         return ""
     host = (host or "").removeprefix("www.")
-    return host if _DOMAIN.fullmatch(host) or ("://" in text and "." in host) else ""
+    is_host = _DOMAIN.fullmatch(host) or (has_scheme and "." in host)
+    return host if is_host else ""
 
 
 def handle_of(profile: str) -> str:

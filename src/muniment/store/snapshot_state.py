@@ -67,15 +67,21 @@ def load(connection: sqlite3.Connection, former: SnapshotState | None, *, since:
     if former is not None and former.epoch == epoch and former.edition < edition:
         for kind in set(KINDS) - _kinds_changed(connection, former.edition, edition):
             versions[kind] = former.versions[kind]
+    blocks, sums = _blocks(connection)
+    stamped, stamp = published.last_stamp(connection)
+    modified_at = max(stamp, since) if stamped == edition or not at else at
+    return SnapshotState(epoch, build, version, edition, at, totals, versions, blocks, sums, modified_at)
+
+
+def _blocks(connection: sqlite3.Connection) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """Return the first positions of the blocks of each kind, the last block first, and the sums of their documents."""
     blocks: dict[str, list[int]] = {kind: [] for kind in KINDS}
     counts: dict[str, list[int]] = {kind: [] for kind in KINDS}
     for kind, first, n in connection.execute("SELECT kind, first, n FROM published_block ORDER BY kind, first DESC"):
         blocks[kind].append(first)
         counts[kind].append(n)
     sums: dict[str, list[int]] = {kind: list(accumulate(counts[kind])) for kind in KINDS}
-    stamped, stamp = published.last_stamp(connection)
-    modified_at = max(stamp, since) if stamped == edition or not at else at
-    return SnapshotState(epoch, build, version, edition, at, totals, versions, blocks, sums, modified_at)
+    return blocks, sums
 
 
 def _kinds_changed(connection: sqlite3.Connection, after: int, edition: int) -> set[str]:

@@ -10,8 +10,10 @@ from typing import Final
 
 from django.core.management.sql import emit_post_migrate_signal
 from django.db import connection
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations import Migration, RunPython, RunSQL
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.state import ProjectState
 
 COMPARED: Final = {
     "account": "0009_emailaddress_unique_primary_email",
@@ -49,15 +51,8 @@ def create(*, only: Collection[tuple[str, str]] | None = None, fills: bool = Tru
         return False
     state = executor.loader.project_state()
     with connection.schema_editor() as editor:
-        for model in state.apps.get_models():
-            if model._meta.can_migrate(connection):  # noqa: SLF001 - documented by Django
-                editor.create_model(model)
-        if connection.vendor == "postgresql":
-            editor.execute(_AS_ALTERED)
-        for migration in filter(_is_ours, plan):
-            for operation in migration.operations:
-                if isinstance(operation, RunPython | RunSQL) and not operation.elidable:
-                    operation.database_forwards(migration.app_label, editor, state, state)
+        _create_tables(editor, state)
+        _run_operations(editor, state, plan)
         executor.recorder.ensure_schema()
         record = executor.recorder.Migration
         executor.recorder.migration_qs.bulk_create([record(app=label, name=name) for label, name in names])
@@ -68,6 +63,24 @@ def create(*, only: Collection[tuple[str, str]] | None = None, fills: bool = Tru
 
 def _is_ours(migration: Migration) -> bool:
     return migration.__module__.startswith("muniment.")
+
+
+def _create_tables(editor: BaseDatabaseSchemaEditor, state: ProjectState) -> None:
+    """Create the tables of all models as they are after the last migration."""
+    for model in state.apps.get_models():
+        if model._meta.can_migrate(connection):  # noqa: SLF001 - documented by Django
+            editor.create_model(model)
+    if connection.vendor == "postgresql":
+        editor.execute(_AS_ALTERED)
+
+
+def _run_operations(editor: BaseDatabaseSchemaEditor, state: ProjectState, plan: list[Migration]) -> None:
+    """Run what our migrations add to the tables of models: rows, and objects that Django does not know."""
+    for migration in filter(_is_ours, plan):
+        for operation in migration.operations:
+            # An elidable one changes rows of earlier versions, which a new database does not have.
+            if isinstance(operation, RunPython | RunSQL) and not operation.elidable:
+                operation.database_forwards(migration.app_label, editor, state, state)
 
 
 def _are_compared(plan: list[Migration]) -> bool:

@@ -10,7 +10,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ from muniment.schema.objects import Schema
 from muniment.store.cache import release_free_memory
 from muniment.store.database.faults import DamagedDocument, disk_fault, notice
 from muniment.store.exports.files import LATEST, MANIFEST, NAME, NAMES, ExportFile, FoundFile, latest_name
-from muniment.store.exports.shared import SharedExports
+from muniment.store.exports.shared import FileSet, SharedExports
 from muniment.store.exports.writing import Writer, reading
 from muniment.store.published import UNBUILT
 
@@ -327,21 +327,26 @@ class Exports:
             shared.forget_before(oldest)
             self._forgotten = oldest
         current = self.files()
-        newest: list[ExportFile] = []
-        for shared_set in shared.sets(epoch, self._base_url):
-            if self._is_known(shared_set.files[0]):
-                newest = shared_set.files
-                break
-        if not newest and current and current[0].base_url != self._base_url:
-            return  # the public URL has changed, and the files with it are made next
-        if not newest and current and current[0].epoch == epoch and not self._missing(current):
+        newest = self._newest(shared.sets(epoch, self._base_url))
+        if newest:
+            if newest != current or self._missing(current):
+                for file in self._missing(newest):
+                    shared.download(file, self._folder)
+                self._keep(newest, current)
+            return
+        if not current or current[0].base_url != self._base_url:
+            return  # there are none, or the public URL has changed, and the files with it are made next
+        if current[0].epoch == epoch and not self._missing(current):
             shared.put(current, self._folder)
-        elif newest and (newest != current or self._missing(current)):
-            for file in self._missing(newest):
-                shared.download(file, self._folder)
-            self._keep(newest, current)
-        elif current and not newest:
+        else:
             self._keep([], [])
+
+    def _newest(self, sets: Iterable[FileSet]) -> list[ExportFile]:
+        """Return the files of the newest of *sets* whose edition this node has; none if it has none of them."""
+        for shared_set in sets:
+            if self._is_known(shared_set.files[0]):
+                return shared_set.files
+        return []
 
     def _missing(self, files: list[ExportFile]) -> list[ExportFile]:
         """Return those of *files* that are not in the folder, or not completely."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -89,18 +89,10 @@ class SharedExports:
         for file in files:
             self._store.write(FILES + file.name, _pieces(folder / file.name))
         first = files[0]
-        words = [first.epoch, first.base_url, first.at, *(file.name for file in files)]
-        names = hashlib.sha256(" ".join(words).encode()).hexdigest()
-        key = f"{SETS}{first.edition:019d}-{names[:12]}.json"
+        key = _key_of(files)
         self._store.write(key, [msgspec.json.encode(files)])
-        sets, at = [each for each in self._all() if each.key != key], parse_timestamp(first.at)
-        current = [each for each in sets if each.files[0].epoch == first.epoch]
-        former = [each for each in current if each.files[0].base_url == first.base_url]
-        stay = {each.key for each in former[:1]}
-        stay |= {each.key for each in former if parse_timestamp(each.files[0].at) >= at - KEPT_FOR}
-        others = [each for each in current if each.files[0].base_url != first.base_url]
-        stay |= {each.key for each in others if parse_timestamp(each.files[0].at) >= at - OTHERS_KEPT_FOR}
-        self._remove(each for each in sets if each.key not in stay)
+        others = [each for each in self._all() if each.key != key]
+        self._remove(_replaced(others, first))
 
     def forget_before(self, edition: int) -> None:
         """Remove all sets of editions before *edition*."""
@@ -144,6 +136,40 @@ class SharedExports:
                 copy.write(piece)
             if found.hexdigest() != file.sha256:
                 raise OSError(f"the document store has a damaged export: {file.name}")
+
+
+def _key_of(files: Sequence[ExportFile]) -> str:
+    """Return the key of a set, by which it is found in the order of editions."""
+    first = files[0]
+    words = [first.epoch, first.base_url, first.at]
+    words += [file.name for file in files]
+    names = hashlib.sha256(" ".join(words).encode()).hexdigest()
+    return f"{SETS}{first.edition:019d}-{names[:12]}.json"
+
+
+def _replaced(sets: Iterable[FileSet], newest: ExportFile) -> list[FileSet]:
+    """
+    Return those of *sets* that no node lists any more once there is the set of *newest*.
+
+    Args:
+        sets: all other sets, the one made last first.
+    """
+    replaced = []
+    has_former = False
+    for each in sets:
+        first = each.files[0]
+        age = parse_timestamp(newest.at) - parse_timestamp(first.at)
+        if first.epoch != newest.epoch:
+            is_kept = False  # of a database that was restored or rebuilt since
+        elif first.base_url != newest.base_url:
+            is_kept = age <= OTHERS_KEPT_FOR
+        else:
+            # The last one stays however old it is: clients may be downloading it.
+            is_kept = not has_former or age <= KEPT_FOR
+            has_former = True
+        if not is_kept:
+            replaced.append(each)
+    return replaced
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ import threading
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
+from itertools import chain
 from operator import and_, itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
@@ -262,17 +263,8 @@ class Counting:
         _, selected = self._filters.get(name, (0, frozenset[int]()))
         keyed = self._chosen_by_key(name)
         base = _Base(self._without(name))
-        counts = []
         groups = self._forms_in_use(name)
-        for forms in groups:
-            by_key = self._key_of(forms, keyed)
-            is_selected = bool(by_key) or any(form.number in selected for form in forms)
-            if base.bits is None and len(forms) == 1:
-                n = forms[0].n
-            else:
-                n = base.count([self._documents.of(self._connection, self._build, form) for form in forms])
-            if n or is_selected:
-                counts.append(Counted(forms[0].value, n, is_selected, by_key))
+        counts = self._counted(groups, selected, keyed, base)
         found_keys = {each.by_key for each in counts}
         for key in keyed:
             if key not in found_keys:  # its name is that of others too
@@ -283,10 +275,30 @@ class Counting:
         more = len(counts) - len(shown)
         in_text = _wider_filters().get((self._kind, name))
         if in_text:
-            shown = self._counted_in_text(name, shown, [form for forms in groups for form in forms], base)
+            shown = self._counted_in_text(name, shown, list(chain.from_iterable(groups)), base)
         elif in_text is not None:
             shown = self._counted_with_names(name, shown)
         return Facet(tuple(shown), more)
+
+    def _counted(
+        self,
+        groups: Iterable[Sequence[_Form]],
+        selected: Collection[int],
+        keyed: Mapping[str, int],
+        base: _Base,
+    ) -> list[Counted]:
+        """Return the values that a document has, and those that are selected, by a form or by their key."""
+        counts = []
+        for forms in groups:
+            by_key = self._key_of(forms, keyed)
+            is_selected = bool(by_key) or any(form.number in selected for form in forms)
+            if base.bits is None and len(forms) == 1:
+                n = forms[0].n  # it is stored
+            else:
+                n = base.count([self._documents.of(self._connection, self._build, form) for form in forms])
+            if n or is_selected:
+                counts.append(Counted(forms[0].value, n, is_selected, by_key))
+        return counts
 
     def _chosen_by_key(self, name: str) -> dict[str, int]:
         """Return the keys that the query has chosen in a filter, with the documents of each."""

@@ -70,9 +70,11 @@ class _Values(NamedTuple):
 
 def _rows_of(connection: sqlite3.Connection, chosen: Selection) -> Iterator[list[tuple[int, int]]]:
     """Yield the values in use that each filter means, and that each range of a declared field has."""
-    yield from (meant_by(connection, chosen.kind, each) for each in chosen.filters)
-    declared = (each for each in chosen.ranges if each.name not in _BUILT_IN)
-    yield from (bounded(connection, chosen.kind, each) for each in declared)
+    for filter_ in chosen.filters:
+        yield meant_by(connection, chosen.kind, filter_)
+    for bounds in chosen.ranges:
+        if bounds.name not in _BUILT_IN:
+            yield bounded(connection, chosen.kind, bounds)
 
 
 def find(connection: sqlite3.Connection, chosen: Selection) -> Matches:
@@ -105,10 +107,10 @@ def find_start(
         total: the number of all documents of the kind.
         count: counts what the selection finds; called where filters meet, and that number is not stored.
     """
-    is_plain = not (chosen.q or chosen.ranges) and chosen.ids is None
-    is_whole_list = chosen.order == "newest" and not chosen.filters
-    if not is_plain or is_whole_list or chosen.order not in _INDEXES:
+    if chosen.q or chosen.ranges or chosen.ids is not None or chosen.order not in _INDEXES:
         return None
+    if chosen.order == "newest" and not chosen.filters:
+        return None  # the whole list, which blocks answer
     filters = [meant_by(connection, chosen.kind, each) for each in chosen.filters]
     if chosen.order == "newest" and len(filters) == 1 and len(filters[0]) == 1:
         ((found, value),) = filters[0]

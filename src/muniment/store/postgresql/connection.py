@@ -155,12 +155,12 @@ def _resolved(conninfo: str, options: JSONObject) -> JSONObject:
             addresses = addresses_of(host, int(port or "5432"), within_s=left_s, slots=_LOOKUPS)
         except (OSError, ValueError) as error:
             fault = f"the address of {host!r} is not known: {error}"
-            continue
+            continue  # another server may have one
         resolved += [(host, address, port) for address in addresses]
     if not resolved:
         raise psycopg.OperationalError(fault)
-    names = ("host", "hostaddr", "port")
-    return {name: ",".join(values) for name, values in zip(names, zip(*resolved, strict=True), strict=True)}
+    host_names, host_addresses, host_ports = zip(*resolved, strict=True)
+    return {"host": ",".join(host_names), "hostaddr": ",".join(host_addresses), "port": ",".join(host_ports)}
 
 
 def _is_name(host: str) -> bool:

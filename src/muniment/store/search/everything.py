@@ -98,21 +98,9 @@ def search(reader: Reader, q: str, *, limit: int, kinds: Collection[str] = KINDS
     """Search *kinds* for *q*, which has at least one character that is not blank; at most *limit* results of each."""
     pages = {kind: reader.page(kind, ListQuery(q=q, page_size=limit)) for kind in kinds}
     words = pieces(q)
-    ranked: list[tuple[tuple[int, int, int], Result]] = []
-    for number, (kind, page) in enumerate(pages.items()):
-        worst, since = int(Tier.EXACT), 0
-        for rank, (item, mark) in enumerate(zip(page.items, page.provenance, strict=True)):
-            result = _result(kind, item, mark)
-            tier = Tier(page.tiers[rank]) if rank < len(page.tiers) else Tier.TEXT
-            if tier == Tier.TEXT and has_words(result.name, words):
-                tier = Tier.BEGUN
-            if tier > worst:  # a kind keeps its own order
-                worst, since = int(tier), rank
-            ranked.append(((worst, rank - since, number), result))
-    ranked.sort(key=lambda pair: pair[0])
-    is_named = bool(ranked) and ranked[0][0][0] <= Tier.BEGUN
-    results = [result for _, result in ranked]
-    closest = _closest(pages, results, words, only_former=is_named)
+    results, best_tier = _merged(pages, words)
+    closest = _closest(pages, results, words, only_former=best_tier <= Tier.BEGUN)
+    # Pages of several editions have no time in common.
     versions = {page.version for page in pages.values()}
     modified_at = next(iter(pages.values())).modified_at if len(versions) == 1 else ""
     return Everything(
@@ -135,6 +123,25 @@ def trimmed(text: str) -> str:
     return cut.rpartition(" ")[0] or cut[:MAX_QUERY_CHARACTERS]
 
 
+def _merged(pages: dict[str, ListPage], words: list[str]) -> tuple[list[Result], int]:
+    """Return the results of all kinds, the best tier first, and that tier; in a tier, the kinds alternate."""
+    ranked: list[tuple[tuple[int, int, int], Result]] = []
+    best_tier = int(Tier.TEXT)
+    for number, (kind, page) in enumerate(pages.items()):
+        worst, since = int(Tier.EXACT), 0
+        for rank, (item, mark) in enumerate(zip(page.items, page.provenance, strict=True)):
+            result = _result(kind, item, mark)
+            tier = Tier(page.tiers[rank]) if rank < len(page.tiers) else Tier.TEXT
+            if tier == Tier.TEXT and has_words(result.name, words):
+                tier = Tier.BEGUN
+            if tier > worst:  # a kind keeps its own order
+                worst, since = int(tier), rank
+            best_tier = min(best_tier, worst)
+            ranked.append(((worst, rank - since, number), result))
+    ranked.sort(key=lambda pair: pair[0])
+    return [result for _, result in ranked], best_tier
+
+
 def _closest(
     pages: dict[str, ListPage], results: Sequence[Result], words: list[str], *, only_former: bool
 ) -> tuple[tuple[str, Closest], ...]:
@@ -144,8 +151,10 @@ def _closest(
     ordered: list[tuple[tuple[int, int, float, int], str, Closest]] = []
     for kind, page in pages.items():
         for rank, document in enumerate(page.closest):
+            if only_former and not document.is_former:
+                continue
             # A word that a document shares with the query by chance is no reason to name it among all kinds.
-            is_close = document.is_former or (not only_former and (document.is_named or document.similarity > 0))
+            is_close = document.is_former or document.is_named or document.similarity > 0
             if not is_close:
                 continue
             words_of_name = set(pieces(document.name))
@@ -266,9 +275,10 @@ def reasons(reader: Reader, q: str, found: Everything) -> list[Reason]:
 def by_item(q: str, item: JSONObject) -> Reason:
     """Return by what *q* names or describes the *item* of a list, if its list item says so."""
     key, words = search_text.key_of_query(q), pieces(q)
-    for name, value in _identifying(item) if key else ():
-        if search_text.squeeze(value) == key:
-            return _reason(name, value)
+    if key:
+        for name, value in _identifying(item):
+            if search_text.squeeze(value) == key:
+                return _reason(name, value)
     for name, value in _described(item):
         if has_words(value, words):
             return _reason(name, value)
@@ -278,16 +288,19 @@ def by_item(q: str, item: JSONObject) -> Reason:
 def by_document(q: str, data: JSONObject) -> Reason:
     """Return by what *q* describes a whole document: a row of its parts, a company of a person, or its texts."""
     words, key = pieces(q), search_text.key_of_query(q)
-    for name, value in _numbered(data) if key else ():
-        if search_text.squeeze(value) == key:
-            return _reason(name, value)
+    if key:
+        for name, value in _numbered(data):
+            if search_text.squeeze(value) == key:
+                return _reason(name, value)
     for name, value in _named_in(data):
         if has_words(value, words):
             return _reason(name, value)
-    company = data.get("company") or {}
-    texts = _strings(company if "positions" in data else data)
-    held = next((text for text in texts if has_words(text, words) or (key and key in search_text.squeeze(text))), None)
-    return Reason() if held is None else Reason("text", _line_of(held, words, key))
+    # With positions, it is a company, whose texts are an object of their own, or a person, whose item has them all.
+    texts = _strings((data.get("company") or {}) if "positions" in data else data)
+    for text in texts:
+        if has_words(text, words) or (key and key in search_text.squeeze(text)):
+            return Reason("text", _line_of(text, words, key))
+    return Reason()
 
 
 def _line_of(text: str, words: list[str], key: str) -> str:

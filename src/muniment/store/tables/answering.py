@@ -180,19 +180,27 @@ class Guard:
         self.refused = ""
 
     def __call__(self, action: int, first: str | None, second: str | None, _: str | None, __: str | None) -> int:
-        if action in {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}:
-            return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_READ and (first in self._readable or _is_of_statement(first, second)):
-            return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in FUNCTIONS:
-            self.changes = self.changes or (second or "").lower() in CHANGING
-            return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_PRAGMA and first in _PRAGMAS:
+        if self._allows(action, first, second):
+            if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in CHANGING:
+                self.changes = True
             return sqlite3.SQLITE_OK
         if not self.refused:
             names = {sqlite3.SQLITE_READ: first, sqlite3.SQLITE_FUNCTION: f"{second}()"}
             self.refused = names.get(action) or "statement"
         return sqlite3.SQLITE_DENY
+
+    def _allows(self, action: int, first: str | None, second: str | None) -> bool:
+        """Return whether a statement may do this; the meaning of the names depends on the action."""
+        match action:
+            case sqlite3.SQLITE_SELECT | sqlite3.SQLITE_RECURSIVE:
+                return True
+            case sqlite3.SQLITE_READ:
+                return first in self._readable or _is_of_statement(first, second)
+            case sqlite3.SQLITE_FUNCTION:
+                return (second or "").lower() in FUNCTIONS
+            case sqlite3.SQLITE_PRAGMA:
+                return first in _PRAGMAS
+        return False
 
 
 def _is_of_statement(table: str | None, column: str | None) -> bool:
@@ -499,10 +507,11 @@ class _Explaining:
 
     def _columns(self) -> dict[str, list[str]]:
         self._connection.set_authorizer(None)
-        return {
-            table: [row[1] for row in self._connection.execute(f'PRAGMA table_info("{table}")')]
-            for table in self._tables
-        }
+        columns = {}
+        for table in self._tables:
+            rows = self._connection.execute(f'PRAGMA table_info("{table}")')
+            columns[table] = [row[1] for row in rows]
+        return columns
 
     def _at(self, name: str) -> str:
         """Return the place of the first occurrence of a name; an empty text without one."""

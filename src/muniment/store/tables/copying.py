@@ -120,7 +120,8 @@ def changes_after(
     """
     rows: list[Change] = source.execute(FEED, (after, limit)).fetchall()
     is_other = state.epoch != held.epoch or state.edition < after
-    if is_other or (state.edition > after and (not rows or rows[0][0] != after + 1)):
+    has_next = bool(rows) and rows[0][0] == after + 1
+    if is_other or (state.edition > after and not has_next):
         raise OtherFeed("the change feed does not continue the tables")
     return rows
 

@@ -144,9 +144,9 @@ class Form:
 
     def __init__(self, schema: Schema) -> None:
         self.tables = (*_tables(schema), CHANGES)
-        self.of_kind: dict[str, tuple[Table, ...]] = {
-            kind: tuple(each for each in self.tables if each.kind == kind) for kind in KINDS
-        }
+        self.of_kind: dict[str, tuple[Table, ...]] = {}
+        for kind in KINDS:
+            self.of_kind[kind] = tuple(table for table in self.tables if table.kind == kind)
         shape = [VERSION, [(each.statement, *each.indexes) for each in self.tables]]
         self.id = hashlib.sha256(msgspec.json.encode(shape)).hexdigest()[:24]
         """What tells these tables from those of another version, or of other declared fields."""
@@ -186,16 +186,16 @@ def _of_documents(
 
 
 def _company_columns(schema: Schema, money: str) -> list[Column]:
-    address = _columns([ADDRESS.by_name[each] for each in ("country", "state", "city")], money)
-    first = [_inside(each, _ADDRESS, help=f"{each.help.rstrip('.')}, of the first address.") for each in address]
-    terms = [
-        _inside(each, "distribution", name=_joined("distribution", each.name))
-        for each in _columns(DISTRIBUTION.shown, money)
-    ]
-    says = "The time of its first change in the feed, as far as it goes back; the last one is updated_at."
-    changed = Column("first_change", "TEXT", says, _text(_FIRST_CHANGE))
-    built_in = [each for each in schema.company.shown if each not in schema.company.declared]
-    return [*_columns(built_in, money), *first, changed, *terms, *_columns(schema.company.declared, money)]
+    built_in = [field for field in schema.company.shown if field not in schema.company.declared]
+    columns = _columns(built_in, money)
+    for column in _columns([ADDRESS.by_name[name] for name in ("country", "state", "city")], money):
+        help_text = f"{column.help.rstrip('.')}, of the first address."
+        columns.append(_inside(column, _ADDRESS, help=help_text))
+    help_text = "The time of its first change in the feed, as far as it goes back; the last one is updated_at."
+    columns.append(Column("first_change", "TEXT", help_text, _text(_FIRST_CHANGE)))
+    for column in _columns(DISTRIBUTION.shown, money):
+        columns.append(_inside(column, "distribution", name=_joined("distribution", column.name)))
+    return columns + _columns(schema.company.declared, money)
 
 
 def _of_list(field: Field, kind: Items, within: str, money: str) -> Table:
