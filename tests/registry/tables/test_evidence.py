@@ -92,6 +92,12 @@ def test_addresses_of_mail_under_contact_are_addresses_and_no_people():
     assert found.column[1].field == "" or found.column[1].check
 
 
+def test_words_of_types_under_kind_are_the_type():
+    rows = [[name, ("Nonprofit", "Charity")[n % 2]] for n, name in enumerate(FIRMS)]
+    found = mapped(table(["Company", "Kind"], *rows)).column[1]
+    assert (found.field, found.check) == ("type", False)
+
+
 def test_a_type_without_a_known_word_is_asked():
     rows = [[name, ("approved", "declined")[n % 2]] for n, name in enumerate(FIRMS)]
     assert mapped(table(["Organisation", "Typ"], *rows)).column[1].check
