@@ -449,7 +449,7 @@ def _email(cell: Cell) -> str | Noted | Lost:
     return Noted(
         addresses[0],
         "has several email addresses, of which the first is imported",
-        "Write the one that should be public first, or keep the column as a list.",
+        "Write the address that should be public first.",
     )
 
 

@@ -181,6 +181,13 @@ def test_columns_whose_headings_have_no_latin_letters_are_kept_apart(browser, se
     assert labels == {"column2": "理念", "column3": "社風", "name2": "Name"}
 
 
+def test_the_unit_of_numbers_is_told_before_they_are_kept(browser):
+    html = page(browser, upload(browser, "Company,Budget\nAlder House,€ 1.234\nBirch House,€ 99\n"))
+    assert "Would be kept as: Number (EUR)" in html
+    assert ">Budget (EUR) (Number)</option>" in html
+    assert "Keep it as a new field" in html
+
+
 PEOPLE = """slug,name,summary,role,organizations,linkedin,profile url,tags
 ida,Ida Alder,"Ida has rowed boats for years, and chairs.",Chair,Alder House,linkedin.com/in/ida,p.example/1,a|b
 tomb,Tom Birch,"Tom plants trees, mostly birches.",Member,Alder House|Birch House,linkedin.com/in/tom,p.example/2,b

@@ -547,8 +547,14 @@ def _column(  # noqa: PLR0917 - a column and what is known of it
         _groups(table.kind, column, new_name),
         options,
         column.check and table.kind != SKIP,
-        "" if column.field or table.kind == SKIP else str(KINDS_OF_FIELDS.get(column.kind, "")),
+        "" if column.field or table.kind == SKIP else _kind_of_new_field(column),
     )
+
+
+def _kind_of_new_field(column: Column) -> str:
+    """Return the kind under which a column would be kept, with the unit of its numbers; "" for none."""
+    kind = str(KINDS_OF_FIELDS.get(column.kind, ""))
+    return f"{kind} ({column.currency})" if column.kind == "number" and column.currency else kind
 
 
 def _groups(kind: str, column: Column, new_name: str) -> list[tuple[str, list[tuple[str, str]]]]:
