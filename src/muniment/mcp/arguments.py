@@ -179,7 +179,9 @@ class _Value:
             return None
         if text[:1] in {"[", "{"}:
             decoded = _decoded(text)
-            if (type(decoded) is list and "array" in kinds) or (type(decoded) is dict and "object" in kinds):
+            is_list = type(decoded) is list and "array" in kinds
+            is_object = type(decoded) is dict and "object" in kinds
+            if is_list or is_object:
                 return decoded
         if "array" in kinds and text:
             return self._as_list(text)
@@ -552,11 +554,17 @@ class Addresses:
     def _way_out(self, kind: str, foreign: str = "") -> str:
         """Return what to call for the slugs of a *kind*; of a foreign address, also to search for its domain."""
         host = foreign.partition("://")[2].partition("/")[0][:_MAX_SHOWN]
-        found = self._call(("search",), f" with query {host!r}") if host and kind == "company" else ""
-        return found or self._call(_LISTS[kind], " for valid ones") or "Give the slug alone."
+        search_call = ""
+        if host and kind == "company":
+            search_call = self._call(("search",), f" with query {host!r}")
+        return search_call or self._call(_LISTS[kind], " for valid ones") or "Give the slug alone."
 
     def _call(self, names: Iterable[str], rest: str) -> str:
-        return next((f"Call {name}{rest}." for name in names if name in self._tools), "")
+        """Return the sentence that names the first tool of *names* that this server has; "" without one."""
+        for name in names:
+            if name in self._tools:
+                return f"Call {name}{rest}."
+        return ""
 
 
 def _place(parts: SplitResult) -> tuple[str, int | None]:

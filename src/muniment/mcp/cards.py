@@ -72,10 +72,15 @@ class Identity:
         return {**remote, "headers": [{**_AUTHORIZATION, "description": said}]}
 
     def _common(self, *, manage: bool) -> JSONObject:
-        end = ": edit your own listings, documents and reports." if manage else ": companies, people and frameworks."
+        if manage:
+            name, title = "manage", f"{self.title[:90]} (manage)"
+            end = ": edit your own listings, documents and reports."
+        else:
+            name, title = "registry", self.title[:90]
+            end = ": companies, people and frameworks."
         return {
-            "name": f"{self.namespace}/{'manage' if manage else 'registry'}",
-            "title": (self.title[:90] + (" (manage)" if manage else ""))[:_MAX_CHARACTERS],
+            "name": f"{self.namespace}/{name}",
+            "title": title[:_MAX_CHARACTERS],
             "description": self.title[: _MAX_CHARACTERS - len(end)] + end,
             "version": self.version,
             "websiteUrl": self.base_url,

@@ -173,8 +173,10 @@ class Tool:
         }
 
     def to_wire(self) -> JSONObject:
-        return {
-            **({"_meta": {"ui": {"resourceUri": self.view}}} if self.view else {}),
+        wire: JSONObject = {}
+        if self.view:
+            wire["_meta"] = {"ui": {"resourceUri": self.view}}
+        wire |= {
             "name": self.name,
             "title": self.title,
             "description": self.description,
@@ -187,6 +189,7 @@ class Tool:
                 "openWorldHint": False,
             },
         }
+        return wire
 
 
 def published(schema: JSONObject) -> JSONObject:
@@ -211,14 +214,12 @@ def _published(schema: JSONMapping, *, is_of_row: bool = False) -> JSONObject:
     Args:
         is_of_row: it is a member of a row in a list: one without a value is left out, so that null is not shown.
     """
-    schema = _without_needless_null(schema, is_of_row=is_of_row)
-    found = {
-        key: value for key, value in schema.items() if key in _SHOWN or (key in _LIMITS and _is_telling(key, value))
-    }
+    found = _shown_keywords(_without_needless_null(schema, is_of_row=is_of_row))
     if type(found.get("type")) is list:
         kind, *_ = found["type"]
         # An empty text clears a field as null does.
-        found["type"] = kind if is_of_row or kind == "string" else found["type"]
+        if is_of_row or kind == "string":
+            found["type"] = kind
     if "enum" in found:
         found = {"type": "string", **found}  # some vendors take choices of declared strings alone
     if "properties" in found:
@@ -229,6 +230,16 @@ def _published(schema: JSONMapping, *, is_of_row: bool = False) -> JSONObject:
     if "anyOf" in found:
         found["anyOf"] = [_published(each, is_of_row=is_of_row) for each in found["anyOf"]]
     return found
+
+
+def _shown_keywords(schema: JSONMapping) -> JSONObject:
+    """Return the keywords of a schema that help a model; of the limits, those that ordinary values may reach."""
+    shown = {}
+    for keyword, value in schema.items():
+        is_telling_limit = keyword in _LIMITS and _is_telling(keyword, value)
+        if keyword in _SHOWN or is_telling_limit:
+            shown[keyword] = value
+    return shown
 
 
 def _without_needless_null(schema: JSONMapping, *, is_of_row: bool) -> JSONMapping:
@@ -284,6 +295,10 @@ class ResourceTemplate:
     def prefix(self) -> str:
         """Return the part before the variable."""
         return self.uri.partition("{")[0]
+
+    def is_of(self, uri: str) -> bool:
+        """Return whether *uri* is one of the pattern, or the plain URI itself."""
+        return uri.startswith(self.prefix) if self.variable else uri == self.uri
 
     def to_wire(self) -> JSONObject:
         found = {"name": self.name, "title": self.title, "description": self.description}

@@ -59,7 +59,11 @@ class Skill:
     def frontmatter(self) -> dict[str, str]:
         """Return the front matter, whose values are plain texts of one line."""
         head = self.text.removeprefix("---\n").partition("\n---\n")[0]
-        return {name: value for name, _, value in (line.partition(": ") for line in head.splitlines())}
+        values = {}
+        for line in head.splitlines():
+            name, _, value = line.partition(": ")
+            values[name] = value
+        return values
 
     @property
     def uri(self) -> str:

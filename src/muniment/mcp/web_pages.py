@@ -114,7 +114,7 @@ def unknown_tool(name: str, tools: Collection[str], base_url: str) -> str:
     shown = name[:_MAX_SHOWN]
     said = [f"Unknown tool: {shown}."]
     words = {word.lower().replace("isation", "ization") for word in _WORD.findall(shown)}
-    job = next((each for each in JOBS if words & each.nouns and (not each.verbs or words & each.verbs)), None)
+    job = _job_of(words)
     if job is not None:
         said.append(f"{job.sentence} {base_url}{job.path}.")
     near = difflib.get_close_matches(shown, tools, n=3, cutoff=0.6)
@@ -123,3 +123,12 @@ def unknown_tool(name: str, tools: Collection[str], base_url: str) -> str:
     elif job is None:
         said.append("Call tools/list for all tools.")
     return " ".join(said)
+
+
+def _job_of(words: Collection[str]) -> Job | None:
+    """Return the first job whose object the words of a tool's name contain, with one of its verbs, if it has any."""
+    for job in JOBS:
+        has_verb = not job.verbs or not job.verbs.isdisjoint(words)
+        if has_verb and not job.nouns.isdisjoint(words):
+            return job
+    return None

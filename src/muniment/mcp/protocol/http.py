@@ -193,10 +193,12 @@ def _host_of(authority: str) -> str:
 
 
 def _is_loopback(host: str) -> bool:
+    if host in {"localhost", "[::1]"}:
+        return True
     parts = host.split(".")
-    return host in {"localhost", "[::1]"} or (
-        len(parts) == 4 and parts[0] == "127" and all(part.isdigit() and int(part) < 256 for part in parts)
-    )
+    if len(parts) != 4 or parts[0] != "127":
+        return False
+    return all(part.isdigit() and int(part) < 256 for part in parts)
 
 
 class OriginPolicy:

@@ -468,10 +468,11 @@ def read_resource(offer: Declarations, uri: str, caller: Caller) -> JSONObject:
         return {"contents": [{"uri": uri, "mimeType": text.mime_type, "text": text.text, **shown}]}
     message = f"Resource not found: {uri[:200]}."
     for found in offer.resources:
-        if uri != found.uri if not found.variable else not uri.startswith(found.prefix):
+        if not found.is_of(uri):
             continue
+        key = unquote(uri.removeprefix(found.prefix)) if found.variable else ""
         try:
-            answer = encoded(found.read(unquote(uri.removeprefix(found.prefix)) if found.variable else "", caller))
+            answer = encoded(found.read(key, caller))
         except Problem as problem:
             message = f"{problem.message} {problem.hint}"
             break

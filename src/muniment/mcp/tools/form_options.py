@@ -54,11 +54,11 @@ def form_options_tool(
 def in_use(schema: Schema, reader: Reader) -> JSONObject:
     """Return the most frequent values of public companies, with counts, for each editable field that has facets."""
     listing = schema.listings["company"]
-    names = {
-        name: field.name
-        for name, (field, by) in listing.filters.items()
-        if by.counted and not by.presence and not by.member and field.editable
-    }
+    names = {}
+    for name, (field, by) in listing.filters.items():
+        is_of_whole_value = not by.presence and not by.member
+        if by.counted and is_of_whole_value and field.editable:
+            names[name] = field.name
     found = reader.facets("company", ListQuery(), tuple(names)).to_wire()
     return {field: found[name] for name, field in names.items() if name in found}
 

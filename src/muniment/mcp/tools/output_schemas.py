@@ -27,8 +27,11 @@ MOMENT: JsonSchema = STRING
 
 def object_of(properties: JsonSchema, *, optional: tuple[str, ...] = ()) -> JsonSchema:
     """Return the schema of an object; all members are required except *optional*."""
+    schema: JSONObject = {"type": "object", "properties": properties}
     required = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": properties, **({"required": required} if required else {})}
+    if required:
+        schema["required"] = required
+    return schema
 
 
 def some_of(schema: JsonSchema, *identity: str) -> JsonSchema:

@@ -135,12 +135,18 @@ class SearchTools(PublicAnswers):
         kind, mark, key = text.partition(":")
         if mark and kind in COLLECTIONS:
             return kind, key
-        *_, collection, last = ("", *text.partition("?")[0].split("/"))
+        segments = text.partition("?")[0].split("/")
+        collection = segments[-2] if len(segments) > 1 else ""
         for kind, name in COLLECTIONS.items():
             if collection == name:
-                return kind, unquote(last)
-        is_known = next((kind for kind in KINDS if self.reader.document(kind, text)), None)
-        return is_known or next((kind for kind in KINDS if self._named(kind, text)), KINDS[0]), text
+                return kind, unquote(segments[-1])
+        for kind in KINDS:
+            if self.reader.document(kind, text):
+                return kind, text
+        for kind in KINDS:
+            if self._named(kind, text):
+                return kind, text
+        return KINDS[0], text  # the error names similar documents of every kind
 
     def _unknown_id(self, kind: str, key: str) -> NotFound:
         kinds = dict.fromkeys((kind, *KINDS))
@@ -222,13 +228,13 @@ def _company(data: JSONObject, schema: Schema) -> Iterator[str]:
     company = data["company"]
     description, body = company.get("description") or "", company.get("body") or ""
     yield cut(description, MAX_BODY_CHARACTERS)
-    listed_twice = {"createdAt"} if company.get("listedAt") else set()
-    yield "\n".join(_facts(schema.company, {name: company[name] for name in company if name not in listed_twice}))
+    yield "\n".join(_facts(schema.company, company))
     yield _rows("Team", data.get("positions") or (), _position)
     yield cut(body.removeprefix(description).strip(), MAX_BODY_CHARACTERS)
     yield _rows("Funding rounds", data.get("fundingRounds") or (), _labelled(schema.funding_round))
     distribution = data.get("distribution")
-    yield "\n".join(("Token distribution:", *_facts(DISTRIBUTION, distribution))) if distribution else ""
+    if distribution:
+        yield "\n".join(("Token distribution:", *_facts(DISTRIBUTION, distribution)))
     yield _rows("Proposals", data.get("proposals") or (), _labelled(PROPOSAL))
     yield _rows("Token holders", data.get("capTable") or (), _labelled(CAP_TABLE_ENTRY))
 
@@ -241,10 +247,13 @@ def _person(data: JSONObject, schema: Schema) -> Iterator[str]:
 
 def _framework(data: JSONObject, schema: Schema) -> Iterator[str]:
     yield cut(data.get("description") or "", MAX_BODY_CHARACTERS)
-    facts = {**data, "company": _linked("company", data["company"])} if data.get("company") else data
+    facts = dict(data)
+    if facts.get("company"):
+        facts["company"] = _linked("company", facts["company"])
     yield "\n".join(_facts(schema.framework, facts))
-    about = data.get("companyDescription") or ""
-    yield cut(f"About the company: {about}", MAX_BODY_CHARACTERS) if about else ""
+    about = data.get("companyDescription")
+    if about:
+        yield cut(f"About the company: {about}", MAX_BODY_CHARACTERS)
 
 
 def _facts(record: Record, item: JSONObject) -> Iterator[str]:
@@ -280,8 +289,9 @@ def _rows(title: str, rows: Sequence[JSONObject], line: Callable[[JSONObject], s
 def _labelled(record: Record) -> Callable[[JSONObject], str]:
     def line(row: JSONObject) -> str:
         name = row.get("title") or row.get("name") or row.get("address") or ""
-        rest = "; ".join(_facts(record, {key: value for key, value in row.items() if value != name}))
-        return f"{name}: {rest}" if name and rest else name or rest
+        others = {member: value for member, value in row.items() if value != name}
+        rest = "; ".join(_facts(record, others))
+        return ": ".join(filter(None, (name, rest)))
 
     return line
 

@@ -56,7 +56,9 @@ def owner_framework_tools(
                 public_arguments = {**arguments, "fields": [field for field in fields if field != _COST]}
             answer = handler_of(tools_of(found))(public_arguments, caller)
             shown = await answer if inspect.isawaitable(answer) else answer
-            return shown if fields is not None and _COST not in fields else await _with_costs(call, shown)
+            if fields is not None and _COST not in fields:
+                return shown
+            return await _with_costs(call, shown)
 
         return handler
 

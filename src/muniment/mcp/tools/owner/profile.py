@@ -92,16 +92,14 @@ class ProfileTools:
     @staticmethod
     def _positions(actor: Actor) -> JSONObject:
         held = positions.list_positions(actor)
-        shown = [
-            {
-                "id": each.id,
-                "title": each.title,
-                "company": {"id": each.company.slug, "name": each.company.name},
-                "state": each.state,
-            }
-            for each in held[: answers.MAX_LISTED]
-        ]
-        return {"positions": shown, **({"positionsTotal": len(held)} if len(shown) < len(held) else {})}
+        shown = []
+        for position in held[: answers.MAX_LISTED]:
+            company = {"id": position.company.slug, "name": position.company.name}
+            shown.append({"id": position.id, "title": position.title, "company": company, "state": position.state})
+        answer: JSONObject = {"positions": shown}
+        if len(shown) < len(held):
+            answer["positionsTotal"] = len(held)
+        return answer
 
     def update_my_profile(self, arguments: Arguments, caller: Caller) -> Marked:
         arguments = _told(arguments)
@@ -152,11 +150,15 @@ def _told(arguments: Arguments) -> Arguments:
 
 def _answers(given: Any) -> dict[str, list[str]]:
     """Return lists of ids of positions by the answer, or raise BadRequest."""
-    known = isinstance(given, dict) and bool(given) and given.keys() <= _ANSWERS["properties"].keys()
-    lists: dict[str, Any] = given if known else {"": None}
-    if not all(isinstance(ids, list) and all(isinstance(each, str) for each in ids) for ids in lists.values()):
+    is_known = isinstance(given, dict) and bool(given) and given.keys() <= _ANSWERS["properties"].keys()
+    if not is_known or not all(map(_is_list_of_texts, given.values())):
         raise BadRequest("positions has no lists of ids.", 'Send {"confirm": [ids], "decline": [ids], "end": [ids]}.')
-    return lists
+    answers_by_kind: dict[str, list[str]] = given
+    return answers_by_kind
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
 def profile_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ...]:

@@ -310,7 +310,9 @@ class ReportTools:
         found = get_balance(caller.owner).to_wire()
         for entry in found["entries"]:
             answers.cut_text(entry, "note", _NOTE_CHARACTERS, url)
-        (shown,) = _BALANCE.chosen([{**found, **({"buyUrl": url} if billing.is_on() else {})}], arguments)
+        if billing.is_on():
+            found["buyUrl"] = url
+        (shown,) = _BALANCE.chosen([found], arguments)
         return {"data": shown}
 
     def start_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
@@ -337,9 +339,10 @@ class ReportTools:
         found = operations.list_runs(caller.owner, slug, state=state, **page_of(arguments))
         sent = applications.states_of(each.row.pk for each in found.items)
         items = [_lean(each, *sent.get(each.row.pk, ())) for each in found.items]
-        marks = {
-            ("report", each["reportId"]): provenance.uploaded(each["createdAt"]) for each in items if "reportId" in each
-        }
+        marks = {}
+        for item in items:
+            if "reportId" in item:  # a run that has not succeeded has no report
+                marks["report", item["reportId"]] = provenance.uploaded(item["createdAt"])
         items = _RUNS.chosen(items, arguments)
         content = answers.page(items, answers.paging(found), lambda _: f"{self._base_url}/manage/reports")
         return Marked(content, provenance.encode(marks))
@@ -367,7 +370,8 @@ class ReportTools:
             answer = {"reportId": document["reportId"], "markdown": text, "url": url}
         else:
             rises = gains(report.run.specification.document, document)
-            answer = (report_views.full if form == "full" else report_views.summary)(document, url, rises)
+            view = report_views.full if form == "full" else report_views.summary
+            answer = view(document, url, rises)
         (shown,) = _REPORTED.chosen([answer], arguments)
         return provenance.mark(shown, {("report", document["reportId"]): provenance.uploaded(document["createdAt"])})
 
@@ -379,7 +383,9 @@ def _lean(run: RunView, application: str = "", note: str = "") -> JSONObject:
         del shown["progress"]
     shown.pop("pollAfterSeconds", None)
     if application:
-        shown["application"] = {"state": application, **({"note": note} if note else {})}
+        shown["application"] = {"state": application}
+        if note:
+            shown["application"]["note"] = note
     return shown
 
 
