@@ -162,6 +162,7 @@ def test_a_column_can_be_kept_under_the_name_that_its_report_gives():
         ("Budget", ["€ 1.234", "€ 99"], "Budget (EUR)", [1234, 99]),
         ("Budget", ["1,5 Mio. €", "2 Mio. €"], "Budget (EUR)", [1_500_000, 2_000_000]),
         ("Budget in EUR", ["€ 1.5", "€ 2"], "Budget in EUR", [1.5, 2]),
+        ("Result", ["-$1,234.50", "$55.00", "−$ 2"], "Result ($)", [-1234.5, 55, -2]),
         ("Rent", ["¥500", "¥600"], "Rent (¥)", [500, 600]),
         ("Levy", ["12,5 %", "7 %"], "Levy (%)", [12.5, 7]),
         ("x" * 70, ["€ 5", "€ 6"], f"{'x' * 54} (EUR)", [5, 6]),

@@ -127,6 +127,8 @@ def test_counts_are_whole():
         ("€-5", {"decimal": "."}, "lost: is negative"),
         ("€1.234", {"decimal": "."}, "lost: has more than two decimals"),
         ("a lot", {"decimal": "."}, "lost: is not an amount"),
+        ("-€5", {"decimal": "."}, "lost: is negative"),
+        ("--€5", {"decimal": "."}, "lost: is not an amount"),
     ],
 )
 def test_amounts(text, options, found):
@@ -138,6 +140,17 @@ def test_links_addresses_and_words():
     assert value("website", "example.org/a") == "https://example.org/a"
     assert value("website", "[Acme](https://a.example)") == "https://a.example"
     assert value("website", "see below") == "lost: is not a web address"
+    for cell in (
+        "a.example; b.example/x",
+        "https://a.example b.example",
+        "a.example, https://b.example",
+        "a.example / b.example",
+    ):
+        found = value("website", cell)
+        assert isinstance(found, Noted)
+        assert found.value == "https://a.example"
+    assert value("website", "a.example; a.example") == "https://a.example"
+    assert value("website", "a.example or b.example") == "lost: is not a web address"
     assert value("socials.email", "Office <o@a.example>") == "o@a.example"
     assert value("socials.email", "a@a.example, or call") == "lost: is not one email address"
     assert value("status", "Aufgelöst") == "inactive"

@@ -143,6 +143,9 @@ def amount_in(text: str, decimal: str) -> Amount | None:
     if len(text) > _MAX_CHARACTERS or sum(map(str.isdigit, text)) > _MAX_DIGITS:
         return None
     plain = unicodedata.normalize("NFKC", text).strip()
+    if re.match(r"[-−]\s*[^\d\s+−-]", plain):  # "-$5"
+        positive = amount_in(plain[1:], decimal)
+        return Amount(-positive.number, positive.currency) if positive else None
     if found := _east_asian(plain, decimal):
         return found
     match = _MONEY.fullmatch(plain)

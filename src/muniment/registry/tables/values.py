@@ -394,15 +394,36 @@ def _status(cell: Cell) -> str | Lost:
     )
 
 
-def _link(cell: Cell) -> str | Lost:
-    bare = _clean(cell.text)
+_BETWEEN_LINKS: Final = re.compile(r"[;,|\s]+")
+_SECOND_LINK: Final = re.compile(r"[;,|]https?://", re.IGNORECASE)
+
+
+def _link(cell: Cell) -> str | Noted | Lost:
+    text = _clean(cell.text)
+    link = _link_in(text)
+    if link and not _SECOND_LINK.search(text):
+        return link
+    parts = [part for part in _BETWEEN_LINKS.split(text) if part not in {"", "/"}]
+    links = list(dict.fromkeys(map(_link_in, parts)))
+    if not links or not all(links):
+        return Lost("is not a web address", "Correct the cells.")
+    if len(links) == 1:
+        return links[0]
+    return Noted(
+        links[0],
+        "has several web addresses, of which the first is imported",
+        "Write the address that should be public first.",
+    )
+
+
+def _link_in(text: str) -> str:
+    """Return the web address that all of *text* is; "" if it is none."""
+    bare = text
     if match := re.fullmatch(r"\[?([^\]()]*)\]?\((https?://[^)\s]+)\)", bare):  # Markdown
         bare = match[2]
     if re.match(r"https?://\S+$", bare, re.IGNORECASE):
         return bare
-    if re.fullmatch(r"(?:[\w-]+\.)+[^\W\d_]{2,}(?:/\S*)?", bare):
-        return f"https://{bare}"
-    return Lost("is not a web address", "Correct the cells.")
+    return f"https://{bare}" if re.fullmatch(r"(?:[\w-]+\.)+[^\W\d_]{2,}(?:/\S*)?", bare) else ""
 
 
 _AT: Final = re.compile(r" ?[(\[{](?:at|a|@)[)\]}] ?", re.IGNORECASE)
