@@ -13,6 +13,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.db import connection
 
+from services import node
 from services.postgres import Kept
 from services.prepared import new_instance
 from services.product import Product, Served, environment, run
@@ -125,3 +126,12 @@ def test_passwords_are_hashed_at_full_cost_where_a_test_asks_for_it(tmp_path, fu
     with closing(sqlite3.connect(data / "muniment.sqlite3")) as database:
         ((encoded,),) = database.execute("SELECT password FROM accounts_account").fetchall()
     assert ("$m=102400,t=2,p=1$" in encoded) is full
+
+
+def test_node_trusts_what_the_other_programs_trust(monkeypatch):
+    """Behind a proxy that inspects TLS, npm would otherwise try again until its time is over."""
+    monkeypatch.delenv("NODE_EXTRA_CA_CERTS", raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", "/etc/network.pem")
+    assert node.environment()["NODE_EXTRA_CA_CERTS"] == "/etc/network.pem"
+    monkeypatch.setenv("NODE_EXTRA_CA_CERTS", "/etc/own.pem")
+    assert node.environment()["NODE_EXTRA_CA_CERTS"] == "/etc/own.pem"

@@ -17,8 +17,11 @@ TYPESCRIPT = Path(__file__).parents[2] / "clients" / "typescript"
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return the environment of a child that finds this `node`."""
-    return {**os.environ, "PATH": f"{NODE.parent}{os.pathsep}{os.environ.get('PATH', '')}", **more}
+    """Return the environment of a child that finds this `node`, and trusts what the other programs trust."""
+    trusted = {}
+    if "SSL_CERT_FILE" in os.environ:
+        trusted["NODE_EXTRA_CA_CERTS"] = os.environ["SSL_CERT_FILE"]  # node reads only its own variable
+    return {**trusted, **os.environ, "PATH": f"{NODE.parent}{os.pathsep}{os.environ.get('PATH', '')}", **more}
 
 
 def packages(folder: Path = PINNED) -> Path:
