@@ -107,6 +107,20 @@ def test_a_decline_by_keyboard_needs_a_note_and_is_taken_back(desk):
     page.wait_for_url("**/review")
 
 
+@pytest.mark.parametrize("desk", [{"viewport": {"width": 1280, "height": 860}}], indirect=True)
+def test_what_decides_is_in_sight_and_a_missing_note_is_told_at_its_field(desk):
+    page = desk
+    for path, button in (("/review", "Approve…"), ("/review/companies/fishery-37", "Approve and publish")):
+        page.goto(path)
+        box = page.get_by_role("button", name=button, exact=True).bounding_box()
+        assert box["y"] + box["height"] <= 860, path
+    page.get_by_role("button", name="Decline", exact=True).click()
+    note = page.get_by_label("Note to the owner")
+    expect(note).to_be_focused()
+    expect(note).to_have_attribute("aria-invalid", "true")
+    expect(note).to_be_in_viewport()
+
+
 def test_a_saved_reply_goes_into_the_note(desk):
     page = desk
     page.goto("/review/replies")
