@@ -84,10 +84,9 @@ def _look_at_tables(config: Config, file: Path, after: str, limit: int, mend: bo
     else:
         found = comparing.compare(config.published_file, file, form, after, limit)
     remedy = _TABLES_MADE_AGAIN if mend else _DELETE_TABLES.format(file=file)
-    damages = [
-        Damage(check=TABLES, subject=subject, says=says, remedy=remedy, is_mended=mend)
-        for subject, says in found.faults
-    ]
+    damages = []
+    for subject, says in found.faults:
+        damages.append(Damage(check=TABLES, subject=subject, says=says, remedy=remedy, is_mended=mend))
     if pages and mend:
         following.remove(file)
     elif damages and mend:

@@ -160,11 +160,11 @@ class App:
         began = time.perf_counter()
         headers: list[Header] = scope["headers"]
         request_id = self.request_id(last_value(headers, b"x-request-id"))
-        peer = (scope.get("client") or ("", 0))[0]
+        peer, port = scope.get("client") or ("", 0)
         address = self.clients.address(peer, headers)
         shown = request_id.decode("ascii")
         scope["state"] = {**scope.get("state", {}), "request_id": shown, "client": self.clients.rate_key(address)}
-        scope["client"] = (address, (scope.get("client") or ("", 0))[1] if address == peer else 0)
+        scope["client"] = (address, port if address == peer else 0)  # that of a proxy is not the client's
         scope["scheme"] = self.clients.scheme(peer, headers) or scope.get("scheme", "http")
         logs.request_id.set(shown)
         fairness.holder.set(Holder(scope["state"]["client"]))
@@ -381,6 +381,7 @@ class _Outgoing:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             state = self._scope["state"]
+            # A kept page that has not changed is free, and was charged before that was known.
             if self.status == 304 and self.charged and state.get(KEPT) and may_be_free(self._scope["headers"]):
                 self.verdict = self._front.limiter.refund(self.charged)
             headers = [line for line in message.get("headers", ()) if line[0] not in _SET_HERE]

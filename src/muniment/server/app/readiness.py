@@ -237,7 +237,11 @@ class Readiness:
             probes += [self._database, self._store]
         if has_pages and tries:
             probes.append(self._writes)
-        questions = [question for question in (probe.want() for probe in probes) if question is not None]
+        questions = []
+        for probe in probes:
+            question = probe.want()
+            if question is not None:  # otherwise its last answer is still recent
+                questions.append(question)
         if questions:
             is_first = any(probe.state is State.UNKNOWN for probe in probes)
             await asyncio.wait(questions, timeout=FIRST_S if is_first else PROMPT_S)

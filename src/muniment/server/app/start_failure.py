@@ -55,7 +55,8 @@ def _package_at_fault(error: BaseException) -> str | None:
     """Return the package that lacks a module or a name, empty if the error does not say which; None for others."""
     if isinstance(error, ImportError):
         # Django hides the cause when it imports what a setting names.
-        return (_package_at_fault(error.__cause__) if error.__cause__ else None) or (error.name or "").partition(".")[0]
+        package = _package_at_fault(error.__cause__) if error.__cause__ else None
+        return package or (error.name or "").partition(".")[0]
     if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
         return error.obj.__name__.partition(".")[0]
     return None

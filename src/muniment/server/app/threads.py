@@ -190,21 +190,25 @@ class Turns:
         return None
 
     def _may_run(self, call: "_Call") -> bool:
-        holder = call.holder
-        most = THREADS_FOR_STATEMENTS if call.site == _STATEMENTS else THREADS_AN_ADDRESS
-        return holder is None or (
-            self._running[call.key] < THREADS_A_HOLDER
-            and self._running[call.site] < most
-            and self._running[holder.address] < THREADS_AN_ADDRESS
-        )
+        if call.holder is None:
+            return True
+        if self._running[call.key] >= THREADS_A_HOLDER:
+            return False
+        if self._running[call.holder.address] >= THREADS_AN_ADDRESS:
+            return False
+        most_of_site = THREADS_FOR_STATEMENTS if call.site == _STATEMENTS else THREADS_AN_ADDRESS
+        return self._running[call.site] < most_of_site
 
     def _count(self, call: "_Call", change: int) -> None:
         if call.holder is None:
             return
-        for each in {call.key, call.site, call.holder.address, *([_PASSWORDS] if call.holder.may_hash else [])}:
-            self._running[each] += change
-            if not self._running[each]:
-                del self._running[each]
+        names = {call.key, call.site, call.holder.address}  # a set, because an account is its own site: it counts once
+        if call.holder.may_hash:
+            names.add(_PASSWORDS)
+        for name in names:
+            self._running[name] += change
+            if not self._running[name]:
+                del self._running[name]
 
 
 class _Call:

@@ -65,8 +65,11 @@ class ToolServers:
         async def mount() -> None:
             if former is not None:
                 await former
+            mounts = [self._mount_public]
+            if has_database:
+                mounts.append(self._mount_owner)
             # One that cannot start must not keep the other away.
-            for mount_one in (self._mount_public, self._mount_owner) if has_database else (self._mount_public,):
+            for mount_one in mounts:
                 try:
                     await mount_one()
                 except Exception:

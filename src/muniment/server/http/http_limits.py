@@ -230,7 +230,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _read(self, data: bytes) -> None:
         self.heard_at = self.loop.time()
-        was_in_head, body_of = self._in_head, self.cycle if self._in_body else None
+        was_in_head = self._in_head
+        body_of = self.cycle if self._in_body else None
         content_bytes = self._body.content_bytes
         try:
             self.parser.feed_data(data)
@@ -269,9 +270,11 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._in_body:
             is_unfinished = not self.pipeline  # otherwise an earlier request is being answered
         else:
-            is_unfinished = (self._in_head or not self.has_asked) and not self.is_busy
+            is_expected = self._in_head or not self.has_asked
+            is_unfinished = is_expected and not self.is_busy
         holders = self.front.holders
-        if is_unfinished != self.is_unfinished or (is_unfinished and self._marked_at != self.head_at):
+        is_another = is_unfinished and self._marked_at != self.head_at
+        if is_another or is_unfinished != self.is_unfinished:
             self.is_unfinished, self._marked_at = is_unfinished, self.head_at
             holders.mark(self)
         if not self._in_body and not self.is_busy:

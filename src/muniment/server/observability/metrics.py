@@ -107,13 +107,16 @@ class Metrics:
     def families(self) -> Iterable[tuple[str, Family]]:
         """Yield every family with its process; "" if the label ``process`` is not used."""
         if self.shared is None:
-            yield from (("", family) for family in self._own())
+            for family in self._own():
+                yield "", family
         else:
             self.share()  # so that a counter does not seem to decrease when another process is asked next
             for number, content in self.shared.all().items():
-                yield from ((str(number), family) for family in _decode(content))
+                for family in _decode(content):
+                    yield str(number), family
         for read in self._of_instance:
-            yield from (("", family) for family in read())
+            for family in read():
+                yield "", family
 
     def _own(self) -> Iterable[Family]:
         requests: dict[tuple[str, ...], float] = {**self._requests}
