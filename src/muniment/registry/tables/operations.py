@@ -231,7 +231,7 @@ def import_records(
     def told(fault: RowFault) -> None:
         lines = files.get(fault.file, [])
         number = lines[fault.line - 1][0] if 0 < fault.line <= len(lines) else 0
-        found.losses.append(Loss("", number, fault.field, fault.reason))
+        found.losses.append(Loss("", number, fault.field, fault.reason, is_whole=not fault.field))
 
     def resulted(row: RowResult) -> None:
         results[row.file, row.line] = row

@@ -53,6 +53,7 @@ class Loss(NamedTuple):
         reason: what is wrong, the same for values with the same fault.
         example: the value.
         fix: what to do about it.
+        is_whole: the row, or the table, is not imported.
     """
 
     table: str
@@ -61,6 +62,7 @@ class Loss(NamedTuple):
     reason: str
     example: str = ""
     fix: str = ""
+    is_whole: bool = False
 
 
 @dataclass(slots=True)
@@ -281,7 +283,9 @@ def records_of(sheets: Sequence[Sheet], mapping: FileMapping, known: KnownRows, 
     for sheet, table in pairs:
         if table.kind == SKIP:
             fix = 'Set its kind, and field = "name" on a column.'
-            work.losses.append(Loss(sheet.name, 0, "", "is left out: no column is the name of a row", fix=fix))
+            work.losses.append(
+                Loss(sheet.name, 0, "", "is left out: no column is the name of a row", fix=fix, is_whole=True)
+            )
         elif table.kind == COMPANIES:
             for row in work.rows(sheet, table):
                 work.add_company(row)
@@ -326,7 +330,7 @@ class _Conversion:
             if table is not None:
                 pairs.append((sheet, table))
             else:
-                self.losses.append(Loss(sheet.name, 0, "", "is not in the mapping and is left out"))
+                self.losses.append(Loss(sheet.name, 0, "", "is not in the mapping and is left out", is_whole=True))
         return pairs
 
     # ------------------------------------------------------------------ cells
@@ -354,17 +358,21 @@ class _Conversion:
             if not filled:
                 after_blank = True
             elif _is_total(cells, typical):
-                self.losses.append(Loss(sheet.name, number, "", "is a total, and is left out"))
+                self.losses.append(Loss(sheet.name, number, "", "is a total, and is left out", is_whole=True))
             elif tuple(cells) in repeated:
-                self.losses.append(Loss(sheet.name, number, "", "repeats the headings, and is left out"))
+                self.losses.append(Loss(sheet.name, number, "", "repeats the headings, and is left out", is_whole=True))
             elif not sheet.delimiter and _is_merged(cells):
                 text = next(filter(None, cells))
                 self.losses.append(
-                    Loss(sheet.name, number, "", "is one text over several columns, and is left out", text)
+                    Loss(
+                        sheet.name, number, "", "is one text over several columns, and is left out", text, is_whole=True
+                    )
                 )
             elif is_note:
                 note = next(filter(None, cells))
-                self.losses.append(Loss(sheet.name, number, "", "is a note below the table, and is left out", note))
+                self.losses.append(
+                    Loss(sheet.name, number, "", "is a note below the table, and is left out", note, is_whole=True)
+                )
             else:
                 row = self._row(sheet, number, cells, columns)
                 yield row._replace(combines=table.combine == "yes")
@@ -378,7 +386,9 @@ class _Conversion:
         for number, cells in enumerate(above, 1):
             text = " · ".join(dict.fromkeys(filter(None, cells)))
             if text:
-                self.losses.append(Loss(sheet.name, number, "", "is above the headings, and is left out", text))
+                self.losses.append(
+                    Loss(sheet.name, number, "", "is above the headings, and is left out", text, is_whole=True)
+                )
 
     def _report_cells_beyond(self, sheet: Sheet, at: int) -> None:
         """Report the rows of a text that have more cells than there are headings."""
@@ -515,7 +525,9 @@ class _Conversion:
     def add_company(self, row: _Row) -> None:
         name = row.values.get("name", "")
         if not name:
-            self.losses.append(Loss(row.table, row.number, "", "has no name and is left out", fix="Add the name."))
+            self.losses.append(
+                Loss(row.table, row.number, "", "has no name and is left out", fix="Add the name.", is_whole=True)
+            )
             return
         members = _members(row)
         slug = members.pop("id", "")
@@ -602,11 +614,13 @@ class _Conversion:
         values = row.values
         name = values.get("name") or " ".join(filter(None, (values.get("name.first"), values.get("name.last"))))
         if not name:
-            self.losses.append(Loss(row.table, row.number, "", "has no name and is left out", fix="Add the name."))
+            self.losses.append(
+                Loss(row.table, row.number, "", "has no name and is left out", fix="Add the name.", is_whole=True)
+            )
             return
         slug = self._person_of_row(row, name)
         if slug is None:
-            self._ambiguous(row.table, row.number, name)
+            self._ambiguous(row.table, row.number, name, is_whole=True)
             return
         record = self.people.get(slug)
         if record is None:
@@ -684,11 +698,11 @@ class _Conversion:
         self.named[compared_name] = slug
         return slug
 
-    def _ambiguous(self, table: str, row: int, name: str) -> None:
+    def _ambiguous(self, table: str, row: int, name: str, *, is_whole: bool = False) -> None:
+        """Report a person who cannot be told from others of the name; *is_whole*: the row is about the person."""
         reason = "is the name of several people in the registry, so it is unclear which of them is meant"
-        self.losses.append(
-            Loss(table, row, "", reason, name, "Give the slug, or add the position on the listing's page.")
-        )
+        fix = "Give the slug, or add the position on the listing's page."
+        self.losses.append(Loss(table, row, "", reason, name, fix, is_whole))
 
     # ------------------------------------------------------------------ lines
 

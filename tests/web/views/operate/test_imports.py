@@ -10,6 +10,7 @@ from make.accounts import account, signed_in
 from make.imports import upload, work
 from make.pages import fields_of, valid
 from make.registry import document
+from make.spreadsheets import zipped
 from muniment.kernel.ids import now
 from muniment.registry.imports.uploads import remove_old
 from muniment.registry.models import Company, ImportRun, ImportUpload
@@ -179,6 +180,21 @@ def test_columns_whose_headings_have_no_latin_letters_are_kept_apart(browser, se
     assert (found["column2"], found["column3"], found["name2"]) == ("a b", "c d", "e")
     labels = {each["key"]: each["label"] for each in latest_version().settings.fields}
     assert labels == {"column2": "理念", "column3": "社風", "name2": "Name"}
+
+
+def test_a_row_that_is_imported_is_not_called_left_out(browser):
+    rows = "Alder House,Bonn\nAlder House,Kiel\n,Ulm\nBirch House,Bonn\nBirch House,Bonn\n"
+    rows += "".join(f"Cedar {n} House,Ulm\n" for n in range(12))
+    html = preview(browser, upload(browser, f"Company,City\n{rows}"))
+    said = re.findall(r'<th scope="row">(Whole row|Whole table|Row|Table)<br>.*?<span dir="auto">([^<]*)</span>', html)
+    assert sorted(said) == [
+        ("Row", "Has the name of another row but other values, and is a company of its own"),
+        ("Row", "Is about the company of an earlier row, and is combined with it"),
+        ("Whole row", "Has no name and is left out"),
+    ]
+    files = {"members.csv": f"Company,City\n{rows}", "notes.csv": "This file explains everything\nof the list\n"}
+    html = preview(browser, upload(browser, zipped(files), "members.zip"))
+    assert re.search(r'<th scope="row">Whole table<br><bdi class="quiet small">notes</bdi>', html)
 
 
 def test_the_unit_of_numbers_is_told_before_they_are_kept(browser):
