@@ -693,3 +693,22 @@ def test_what_a_spreadsheet_changed_does_not_say_what_a_column_is():
     rows = [["Alder Trust", "#N/A", "#DIV/0!"], ["Birch Club", "yes", "$ 12"], ["Cedar Club", "no", "$ 14"]]
     sheet = table(["Company", "Free entry", "Rent"], *rows)
     assert [each.kind for each in mapped(sheet).column] == ["", "yesno", "number"]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["vacant", "N. N.", "Office", "Ida Alder (suggested by Joe Elm?)", "Ida Alder, Tom Birch, Anna Cedar", "空席"],
+)
+def test_what_is_no_name_of_one_person_in_a_list_of_persons_is_told(cell):
+    rows = [["Alder Trust", "Ida Alder; Tom Birch"], ["Birch Club", "Anna Cedar; Marco Damm"], ["Cedar Club", cell]]
+    found = converted(table(["Company", "Board"], *rows))
+    assert len(found.people) == 4
+    [loss] = found.losses
+    assert (loss.row, loss.example, loss.reason) == (4, cell, "is not the name of one person")
+
+
+def test_names_with_a_comma_that_are_of_one_person_are_kept():
+    assert person_in("Ida Alder, Chair", "") == ("Ida Alder", "Chair", "")
+    assert person_in("Ida Alder, PhD, MBA", "") == ("Ida Alder, PhD, MBA", "", "")
+    assert person_in("Elm Fir, Ida Maria", "", LAST_FIRST) == ("Ida Maria Elm Fir", "", "")
+    assert person_in("Alder, Ida", "") == ("Alder, Ida", "", "")

@@ -44,6 +44,11 @@ _PARTICLES: Final = words_in(
 vom, ter, ten, te, af, av, al, el, bin, ibn, ben, abu, st, san, santa, o, mac, mc"""
 )
 _COMPANY_FORMS: Final = words_in("gmbh, inc, llc, ltd, limited, ev, ag, corp, srl, sarl, bv, office, team")
+_NOBODY: Final = words_in(
+    """vacant, vacancy, currently vacant, position vacant, vakant, unbesetzt, derzeit unbesetzt, n.n., nomen nominandum,
+poste vacant, à pourvoir, vacante, vago, posto vacante, vacature, wakat, neobsazeno, 空席, 空缺, 공석"""
+)
+"""What lists write in place of the person whom a position has not."""
 _MAX_WORDS: Final = 6
 """Words of the longest names of one person, such as "Maria del Carmen Ortega y Gasset"."""
 _LEAST_SHAPED: Final = 0.6
@@ -230,6 +235,8 @@ def person_in(text: str, title: str, order: str = "") -> PersonInCell | None:
     """
     name = text
     if match := _IN_BRACKETS.fullmatch(text):
+        if "?" in match[2]:  # "Ida Alder (suggested by Joe?)"
+            return None
         name, title = match[1], _title_in_brackets(match[2].strip(), title)
         before, _, after = name.partition(",")
         if is_title(after.strip()):  # "Ida Alder, Chair (since 2001)"
@@ -242,9 +249,16 @@ def person_in(text: str, title: str, order: str = "") -> PersonInCell | None:
         name, title = (match[1], match[2]) if is_title(match[2]) else (match[2], match[1])
     elif (parts := [each.strip() for each in re.split(r"[,，]", text)]) and len(parts) == 2 and is_title(parts[1]):
         name, title = parts
-    if not is_one_person(name):
+    if not is_one_person(name) or (order != LAST_FIRST and _are_several(name)):
         return None
     return PersonInCell(full_name(name, order), title)
+
+
+def _are_several(text: str) -> bool:
+    """Return whether commas part full names: "Ida Alder, Tom Birch"; positions and degrees after one are no names."""
+    parts = [part.strip() for part in re.split(r"[,，]", _BRACKETS.sub(" ", text))]
+    names = [part for part in parts if _is_full_name(part) and not is_title(part) and not _is_degree(part)]
+    return len(names) > 1
 
 
 def _title_in_brackets(text: str, title_of_heading: str) -> str:
@@ -257,6 +271,8 @@ def is_one_person(text: str) -> bool:
     """Return whether a text can be the name of one person, and is no address, question, choice, role or company."""
     is_in_brackets = text.startswith(("(", "[", "（"))  # a remark without a name
     if is_in_brackets or not _NAME.search(text) or _NO_NAME.search(text) or len(text.split()) > _MAX_WORDS + 2:
+        return False
+    if key(text) in _NOBODY or key(text) in catalogue().organizations:
         return False
     between = _BETWEEN_NAMES.split(text)
     are_several = "&" in text or (len(between) > 1 and not between[0].strip().count(" "))
