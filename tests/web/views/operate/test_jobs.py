@@ -57,7 +57,8 @@ def test_a_failed_job_shows_its_last_line_without_secrets_and_is_tried_again(bro
     assert "tests.failing" in page
     assert "RuntimeError: no entry" in page
     assert "ebb-and-flow" not in page
-    assert "Nothing here" in browser.get("/operate/jobs").content.decode()
+    assert "No job is in this state." in browser.get("/operate/jobs").content.decode()
+    assert "No message is in this state. Sent messages are listed for a day" in browser.get("/operate/mail").text
     browser.post(f"/operate/jobs/{key}/retry")
     run = queue.claim("tests")
     assert (run.id, run.attempt) == (key, 2)

@@ -15,11 +15,11 @@ from muniment.web.views.public.updates import shown
 
 HOME: Final = "/operate/subscriptions"
 TOPICS: Final = {
-    "company": gettext_lazy("Companies"),
-    "person": gettext_lazy("People"),
-    "companies": gettext_lazy("Searches of companies"),
-    "people": gettext_lazy("Searches of people"),
-    "frameworks": gettext_lazy("Searches of frameworks"),
+    "company": gettext_lazy("Subscriptions to a company"),
+    "person": gettext_lazy("Subscriptions to a person"),
+    "companies": gettext_lazy("Subscriptions to a search of companies"),
+    "people": gettext_lazy("Subscriptions to a search of people"),
+    "frameworks": gettext_lazy("Subscriptions to a search of frameworks"),
 }
 
 
@@ -33,7 +33,7 @@ def home(request: HttpRequest) -> HttpResponse:
     context = {
         "is_offered": subscriptions.is_offered(),
         "counts": counts,
-        "topics": [(label, counts.by_topic.get(topic, 0)) for topic, label in TOPICS.items()],
+        "topics": [(label, counts.by_topic[topic]) for topic, label in TOPICS.items() if topic in counts.by_topic],
         "email": email,
         "rows": [shown(row) for row in rows],
     }
