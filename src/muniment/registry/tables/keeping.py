@@ -80,7 +80,8 @@ def _are_identifiers(heading: str, values: Sequence[str]) -> bool:
 
 
 def _means_identifiers(heading: str) -> bool:
-    return bool(_OF_IDENTIFIERS.search(key(heading)) or re.match(r"id(?=[A-Z_\s.-])", heading))
+    begins_so = re.match(r"(?:id|code|cod|código|codice|kod|kód)(?=[A-Z_\s.-])", heading)
+    return bool(begins_so or _OF_IDENTIFIERS.search(key(heading)))
 
 
 _OF_IDENTIFIERS: Final = re.compile(
@@ -111,7 +112,7 @@ def _are_choices(values: Sequence[str]) -> bool:
     """Return whether values are a few short words, each used often and always written in the same way."""
     words = {key(value) for value in values}
     is_short = max(map(len, values)) <= MAX_ENTRY
-    is_few = len(words) <= _MAX_CHOICES and len(values) >= _LEAST_USES * len(words)
+    is_few = 1 < len(words) <= _MAX_CHOICES and len(values) >= _LEAST_USES * len(words)
     return is_short and is_few and len({*values}) == len(words)
 
 
