@@ -228,6 +228,12 @@ def test_what_is_private_is_never_proposed():
     assert [each.kind for each in table.column] == ["", "", "number"]
 
 
+def test_the_currency_of_amounts_is_proposed_beside_them():
+    sheet = Sheet("t", [["Company", "Sum", "Währung"], ["Alder Trust", "12", "EUR"], ["Birch Trust", "14", "USD"]])
+    [table] = propose([sheet], "t.csv").table
+    assert [each.kind for each in table.column] == ["", "number", "text"]
+
+
 TABLE = """Company,Exhibits,Opened on,Rooms,Free entry,Season
 Alder Museum,"1,200",2001-02-03,oak|elm,yes,north
 Birch Museum,12,2002-03-04,elm,no,south

@@ -8,7 +8,7 @@ A file has these parts, each a name with words that are separated by commas:
 - ``titles``: the headings over names of people that say a position;
 - ``words``: ``qualifiers`` that add nothing to a heading; ``labels``, which say that a column has the name of a place;
   headings that are ``left_out`` because they are private, internal, or have no field; and ``figures``, such as money
-  that was raised, which have no field and are public;
+  that was raised and its currency, which have no field and are public;
 - ``values``: what cells say: statuses, blanks, totals, scales of numbers, and the twelve months;
 - ``names``: usual ``given`` names of people, and words in names of ``organizations``.
 
