@@ -7,6 +7,7 @@ of each row. Operations write it, so that a mark costs nothing when a document i
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final
 
 from django.conf import settings
@@ -65,8 +66,8 @@ def _texts(row: Row) -> frozenset[str]:
     """Return the fields of *row* that hold text, by their names in the history."""
     if isinstance(row, Framework):
         return frozenset({"name", "description"})
-    schema = settings.SCHEMA
-    return (schema.person if isinstance(row, Person) else schema.company_change).texts
+    record = settings.SCHEMA.person if isinstance(row, Person) else settings.SCHEMA.company_change
+    return record.texts
 
 
 def _without_text(row: Row) -> frozenset[str]:
@@ -106,8 +107,9 @@ def _edited_rows(former: Any, before: Any, after: Any, day: str) -> Any:
     if not rows or not all(row.get("id") for row in rows):
         return day
     rows_before = {row["id"]: row for row in _objects(before) if row.get("id")}
-    # The day of a whole list counts for each of its rows.
-    former_days: Mapping[str, str] = dict.fromkeys(rows_before, former) if isinstance(former, str) else former or {}
+    former_days: Mapping[str, str] = former or {}
+    if isinstance(former, str):
+        former_days = dict.fromkeys(rows_before, former)  # the day of a whole list counts for each of its rows
     days = {}
     for row in rows:
         is_unchanged = rows_before.get(row["id"]) == row
@@ -129,9 +131,14 @@ def reviewed(row: Any) -> None:
 
 def imported(row: Any, names: Iterable[str], kept: Iterable[str]) -> None:
     """Record on the unsaved *row* that an import brought the fields *names*, but of *kept* not all."""
-    if changed := set(names) - _without_text(row) - set(kept):
-        owned = {name: day for name, day in (row.provenance or {}).get(OWNER, {}).items() if name not in changed}
-        row.provenance = _source(IMPORTED, f"{now():%Y-%m-%d}") | ({OWNER: owned} if owned else {})
+    changed = set(names) - _without_text(row) - set(kept)
+    if not changed:
+        return
+    owned_before = (row.provenance or {}).get(OWNER, {})
+    owned = {name: day for name, day in owned_before.items() if name not in changed}
+    row.provenance = _source(IMPORTED, f"{now():%Y-%m-%d}")
+    if owned:
+        row.provenance[OWNER] = owned
 
 
 def created_by_import(rows: Iterable[Any]) -> None:
@@ -144,9 +151,10 @@ def created_by_import(rows: Iterable[Any]) -> None:
 def merged(kept: Any, other: Any, *names: Iterable[str]) -> None:
     """Record on the unsaved *kept* that it takes the texts *names* from *other*."""
     theirs = (other.provenance or {}).get(OWNER, {})
-    if taken := {name: theirs[name] for some in names for name in some if name in theirs}:
-        found = kept.provenance or {}
-        kept.provenance = {**found, OWNER: {**found.get(OWNER, {}), **taken}}
+    taken = {name: theirs[name] for name in chain.from_iterable(names) if name in theirs}
+    if taken:
+        own = kept.provenance or {}
+        kept.provenance = {**own, OWNER: {**own.get(OWNER, {}), **taken}}
 
 
 def _source(source: str, day: str) -> JSONObject:

@@ -710,8 +710,11 @@ class Values:
 
     def ids_of(self, kind: str, facets: Mapping[str, Iterable[str]]) -> list[int]:
         """Return the ids of the facets of a document, each once."""
-        ids = self._ids
-        return list(dict.fromkeys([ids[kind, name, value] for name, given in facets.items() for value in given]))
+        ids: dict[int, None] = {}
+        for name, values in facets.items():
+            for value in values:
+                ids[self._ids[kind, name, value]] = None
+        return list(ids)
 
     def enter(self, values: list[int], position: int) -> None:
         self._entered += [(value, position) for value in values]

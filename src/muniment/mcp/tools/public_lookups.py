@@ -491,7 +491,9 @@ def _shown_change(row: ChangeRow, name: str | None) -> JSONObject:
 
 def _both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """Return the members of two changes, in the order in which they were changed first; None if one is unknown."""
-    return None if one is None or other is None else tuple(dict.fromkeys((*one, *other)))
+    if one is None or other is None:
+        return None
+    return tuple(dict.fromkeys((*one, *other)))
 
 
 def _moment(since: str) -> str:

@@ -215,7 +215,9 @@ def _batches_of(source: Source) -> Iterator[Batch]:
     seen: dict[str, int] = {}
     batch, size = Batch(source, settings.SCHEMA, seen), 0
     lines = read_lines(source.path)
-    for line in whole_lists(source.kind, lines) if source.kind in LISTS else lines:
+    if source.kind in LISTS:
+        lines = whole_lists(source.kind, lines)
+    for line in lines:
         batch.add(line)
         size += line.size
         if len(batch.lines) >= BATCH_LINES or size >= BATCH_BYTES:

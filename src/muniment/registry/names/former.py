@@ -29,7 +29,10 @@ def key_of(name: str) -> str:
 
 def find(stored: Stored, name: str) -> JSONObject | None:
     """Return the entry of *name*, hidden or not."""
-    return next((each for each in stored or () if key_of(each["name"]) == key_of(name)), None)
+    for former_name in stored or ():
+        if key_of(former_name["name"]) == key_of(name):
+            return former_name
+    return None
 
 
 def without(stored: Stored, name: str) -> Stored:
@@ -45,7 +48,8 @@ def renamed(stored: Stored, before: str, after: str, *, on: date) -> Stored:
     kept = without(stored, after)
     if key_of(before) == key_of(after):
         return kept
-    return _limited([{"name": before, "until": on.isoformat(), **(find(kept, before) or {})}, *(kept or ())])
+    given_up = find(kept, before) or {}
+    return _limited([{"name": before, "until": on.isoformat(), **given_up}, *(kept or ())])
 
 
 def joined(stored: Stored, given: Iterable[JSONObject], name: str, is_removed: Callable[[str], bool]) -> Stored:

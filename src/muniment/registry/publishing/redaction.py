@@ -52,15 +52,13 @@ def redact_feed(kind: str, slug: str, *, is_followed: bool = True) -> None:
     entries = rows(
         "SELECT sequence, change, at FROM published_change WHERE kind = %s AND key = %s ORDER BY sequence", [kind, slug]
     )
-    if (
-        is_followed
-        and entries
-        and entries[-1][1] == "unlisted"
-        and (at := datetime.fromisoformat(entries[-1][2])) > since
-    ):
-        FeedTombstone.objects.create(
-            sequence=entries.pop()[0], replacement=replacement, due_at=min(at, now()) + KEPT_FOR
-        )
+    if is_followed and entries and entries[-1][1] == "unlisted":
+        last_sequence, _, last_at = entries[-1]
+        unlisted_at = datetime.fromisoformat(last_at)
+        if unlisted_at > since:
+            due_at = min(unlisted_at, now()) + KEPT_FOR  # a clock that was ahead must not keep it longer
+            FeedTombstone.objects.create(sequence=last_sequence, replacement=replacement, due_at=due_at)
+            entries.pop()
     _replace([(replacement, sequence) for sequence, *_ in entries])
     forget_in_log(kind, slug)
     events.forget(f"{kind}:{slug}")

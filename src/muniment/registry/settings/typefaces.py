@@ -33,7 +33,10 @@ def store_fonts(brand: Brand, files: Mapping[str, bytes], faults: dict[str, str]
                 brand = replace(brand, **{name: store_font(files[name])})
             except NotAFont as error:
                 faults[place] = Phrase("{place} cannot be used: {error}.", place=place, error=error)
-        elif (path := getattr(brand, name)) and font_bytes(path.removeprefix("/fonts/").partition(".")[0]) is None:
+            continue
+        path = getattr(brand, name)
+        digest = path.removeprefix("/fonts/").partition(".")[0]
+        if path and font_bytes(digest) is None:
             faults[place] = Phrase("{place}: there is no font at {path}. Upload it again.", place=place, path=path)
     return brand
 

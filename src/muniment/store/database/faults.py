@@ -58,8 +58,10 @@ def disk_fault(error: BaseException | None) -> str:
             return DAMAGED
         if isinstance(error, OSError) and error.errno in _BY_ERRNO:
             return _BY_ERRNO[error.errno]
-        if type(error).__module__.startswith("obstore") and (found := _OF_STORE.search(str(error))):
-            return _BY_ERRNO.get(int(found[1]), "")
+        if type(error).__module__.startswith("obstore"):
+            number = _OF_STORE.search(str(error))
+            if number:
+                return _BY_ERRNO.get(int(number[1]), "")
         error = error.__cause__
     return ""
 

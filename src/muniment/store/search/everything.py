@@ -393,6 +393,9 @@ def _reason(name: str, value: str) -> Reason:
 def _strings(value: Any) -> Iterable[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _strings(each)
+    elif isinstance(value, dict):
+        for member in value.values():
+            yield from _strings(member)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _strings(entry)

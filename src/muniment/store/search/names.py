@@ -38,13 +38,16 @@ def near(connection: sqlite3.Connection, kind: str, text: str) -> list[Named]:
     """Return at most five documents that *text*, which is no key, may mean."""
     shown = text[:MAX_SLUG_CHARACTERS]
     found = dict.fromkeys(named(connection, kind, shown))
-    if key := search_text.squeeze(shown):
+    key = search_text.squeeze(shown)
+    if key:
         begun = beginnings.names_with(connection, kind, key, MAX_NEAR) if len(key) > 1 else []
         former = of_name(connection, kind, [search_text.FORMER + key, *begun], MAX_NEAR)
         found |= dict.fromkeys(_of(connection, kind, former))
     similar = nearest_keys(connection, kind, shown)
-    names = names_of(connection, ((kind, each) for each in similar))
-    found |= dict.fromkeys(Named(each, names[kind, each]) for each in similar if (kind, each) in names)
+    names = names_of(connection, [(kind, slug) for slug in similar])
+    for slug in similar:
+        if (kind, slug) in names:
+            found[Named(slug, names[kind, slug])] = None
     return list(found)[:MAX_NEAR]
 
 
@@ -53,22 +56,21 @@ def names_of(connection: sqlite3.Connection, documents: Iterable[tuple[str, str]
     by_kind: dict[str, list[str]] = {}
     for kind, key in documents:
         by_kind.setdefault(kind, []).append(key)
-    return {
-        (kind, key): name
-        for kind, some in by_kind.items()
-        for start in range(0, len(some), _BATCH)
-        for key, name in _rows(
-            connection,
-            kind,
-            "d.kind = ? AND d.key IN (SELECT value FROM json_each(?))",
-            (kind, msgspec.json.encode(some[start : start + _BATCH]).decode()),
-        )
-    }
+    condition = "d.kind = ? AND d.key IN (SELECT value FROM json_each(?))"
+    names: dict[tuple[str, str], str] = {}
+    for kind, keys in by_kind.items():
+        for start in range(0, len(keys), _BATCH):
+            batch = msgspec.json.encode(keys[start : start + _BATCH]).decode()
+            for key, name in _rows(connection, kind, condition, (kind, batch)):
+                names[kind, key] = name
+    return names
 
 
 def _of(connection: sqlite3.Connection, kind: str, positions: list[int]) -> list[Named]:
-    rows = (_rows(connection, kind, "d.kind = ? AND d.position = ?", (kind, each)) for each in positions)
-    return [found for each in rows for found in each]
+    found: list[Named] = []
+    for position in positions:
+        found += _rows(connection, kind, "d.kind = ? AND d.position = ?", (kind, position))
+    return found
 
 
 class _Called(msgspec.Struct, rename="camel"):

@@ -375,7 +375,8 @@ def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]
         for position in _matching(connection, kind, _quoted(near.word), MAX_CLOSE):
             found[position] = max(near.similarity, found.get(position, 0))
     has_similar = any(similar for _, similar in words)
-    for match in _corrected(words) if has_similar else ():
+    corrections = _corrected(words) if has_similar else ()
+    for match in corrections:
         hits = _best(connection, kind, match, MAX_CLOSE)
         for position, name in _names(connection, kind, hits).items():
             found[position] = max(OSA.normalized_similarity(key, search_text.squeeze(name)), found.get(position, 0))

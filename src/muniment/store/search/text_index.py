@@ -197,12 +197,13 @@ class Replacements:
 
     def write(self) -> None:
         for kind, waiting in self._waiting.items():
-            steps = sorted(
-                (position, position == present, number)
-                for number, (former, present, _) in enumerate(waiting)
-                for position in {former, present}
-                if position is not None
-            )
+            steps = []
+            for number, (former, present, _) in enumerate(waiting):
+                if former is not None:
+                    steps.append((former, former == present, number))
+                if present is not None and present != former:
+                    steps.append((present, True, number))
+            steps.sort()  # so that a document leaves a position before another one enters it
             words = [(_NO_WORDS, _NO_WORDS)] * len(waiting)
             for position, is_present, number in steps:
                 former, _, entered = waiting[number]
