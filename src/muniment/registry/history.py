@@ -177,12 +177,14 @@ def _without(members: JSONObject, names: Collection[str]) -> JSONObject:
 def _reduce_list(
     old: dict[str, JSONObject], new: dict[str, JSONObject]
 ) -> tuple[list[JSONObject], list[JSONObject], JSONObject | None]:
+    """Return the rows that the change added, edited or removed, before and after it, and the places that changed."""
     kept_ids = [row_id for row_id in old if row_id in new]
     edited_ids = {row_id for row_id in kept_ids if not _is_same(old[row_id], new[row_id])}
     if len(edited_ids) == len(kept_ids):  # nothing can be left out
         return list(old.values()), list(new.values()), None
     moved_ids = _moved(kept_ids, [row_id for row_id in new if row_id in old])
-    removed_ids, added_ids = old.keys() - new.keys(), new.keys() - old.keys()
+    removed_ids = old.keys() - new.keys()
+    added_ids = new.keys() - old.keys()
     ids_before, ids_after = edited_ids | removed_ids, edited_ids | added_ids
     before = [row for row_id, row in old.items() if row_id in ids_before]
     after = [row for row_id, row in new.items() if row_id in ids_after]

@@ -93,8 +93,11 @@ class SearchTools(PublicAnswers):
         return close, self.reader.documents([(kind, document.id) for kind, document in close])
 
     def _result(self, kind: str, key: str, title: str, text: str, matched: str = "") -> JSONMapping:
-        said = {"matched": matched} if matched else {}
-        return {"id": f"{kind}:{key}", "title": title, "url": self._page_url(kind, key), **said, "text": text}
+        result = {"id": f"{kind}:{key}", "title": title, "url": self._page_url(kind, key)}
+        if matched:
+            result["matched"] = matched
+        result["text"] = text
+        return result
 
     def fetch(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
         """
@@ -107,8 +110,9 @@ class SearchTools(PublicAnswers):
 
         def make() -> Marked:
             slug, found = key, self.reader.document(kind, key)
-            if found is None and (meant := self._named(kind, key)):
-                slug, found = meant, self.reader.document(kind, meant)
+            if found is None:
+                slug = self._named(kind, key) or ""  # the key may be a name
+                found = self.reader.document(kind, slug) if slug else None
             if found is None:
                 raise self._unknown_id(kind, key)
             data = msgspec.json.decode(found.body)["data"]
@@ -259,10 +263,13 @@ def _framework(data: JSONObject, schema: Schema) -> Iterator[str]:
 def _facts(record: Record, item: JSONObject) -> Iterator[str]:
     """Yield each member with a value as a line with its label; those that no field declares with their name."""
     for name, value in item.items():
-        said = "" if name in _HIDDEN or name in _APART else _said(value)
+        if name in _HIDDEN or name in _APART:
+            continue
+        said = _said(value)
         if said:
             field = record.by_name.get(name)
-            yield f"{field.label.partition(' (')[0] if field else name}: {said}"
+            label = field.label.partition(" (")[0] if field else name
+            yield f"{label}: {said}"
 
 
 def _said(value: Any) -> str:
@@ -281,9 +288,11 @@ def _said(value: Any) -> str:
 def _rows(title: str, rows: Sequence[JSONObject], line: Callable[[JSONObject], str]) -> str:
     if not rows:
         return ""
-    lines = [f"- {line(row)}" for row in rows[:MAX_ROWS]]
-    left = len(rows) - len(lines)
-    return "\n".join((f"{title} ({len(rows):,}):", *lines, *([f"- and {left:,} more"] if left else [])))
+    lines = [f"{title} ({len(rows):,}):"]
+    lines += [f"- {line(row)}" for row in rows[:MAX_ROWS]]
+    if len(rows) > MAX_ROWS:
+        lines.append(f"- and {len(rows) - MAX_ROWS:,} more")
+    return "\n".join(lines)
 
 
 def _labelled(record: Record) -> Callable[[JSONObject], str]:

@@ -137,19 +137,22 @@ class _Correction:
         name = path[-1]
         if isinstance(name, int):
             return self._correct_entry(path[:-1], name)
-        before = stored.get(name) if type(stored) is dict else None
-        is_kept = before is not None and before == given[name]
-        if name == "id" and type(stored) is dict:
-            return "kept"  # as many rows of that id are stored
-        if before is not None:
-            given[name] = before
-        elif path == ("company", "name"):
+        stored_value = None
+        if type(stored) is dict:
+            if name == "id":
+                return "kept"  # as many rows of that id are stored
+            stored_value = stored.get(name)
+        if stored_value is not None:
+            is_kept = stored_value == given[name]
+            given[name] = stored_value
+            return "kept" if is_kept else "dropped"
+        if path == ("company", "name"):
             return None
-        elif path[2:] == ("person", "name") and not self._knows_person(given.get("slug", "")):
-            del self.line["positions"][path[1]]
+        if path[2:] == ("person", "name") and not self._knows_person(given.get("slug", "")):
+            del self.line["positions"][path[1]]  # nothing tells whose position it is
         else:
             del given[name]
-        return "kept" if is_kept else "dropped"
+        return "dropped"
 
     def _correct_shares(self, path: Path) -> str:
         """Put the stored shares in the place of those that add up to more than the whole."""

@@ -413,14 +413,18 @@ class _CompanyBatch:
             self.run.report_kept(line, edits, self.paths, self.counts)
         with_stored_extra(self.run, company, columns, row.given)
         # After the edits, because a name that a person changed stays, and is no former one.
-        if self.run.restores:
-            if "name" in columns:
-                columns["former_names"] = former.without(company.former_names, columns["name"])
-        elif given_former_names is not None or columns["name"] != company.name:
-            columns["former_names"] = former.of_import(company, columns["name"], given_former_names)
+        self._set_former_names(company, columns, given_former_names)
         if not self.run.draft and self._may_publish(line, company, edits):
             columns |= {"state": State.PUBLISHED, "unlisted_by": ""}
         return columns
+
+    def _set_former_names(self, company: Company, columns: JSONObject, given: Any) -> None:
+        """Set the former names of a row; *given* are those of its line, None if it has none."""
+        if self.run.restores:
+            if "name" in columns:
+                columns["former_names"] = former.without(company.former_names, columns["name"])
+        elif given is not None or columns["name"] != company.name:
+            columns["former_names"] = former.of_import(company, columns["name"], given)
 
     def _resolve(
         self, places: list[PositionRow], stored: StoredPositions, people: NamedPeople, edits: Edits

@@ -225,10 +225,13 @@ class _Team:
         team = cls(company)
         requests = open_requests(company)
         for position in Position.objects.filter(company=company).select_related("person").order_by("rank"):
-            request = requests.get(position.item_id) if position.person is None else None
-            person = request.person if request else position.person
-            # Of a person who is asked, the listing shows the name that its owner gave.
-            name = position.person.name if position.person else position.name
+            request = None
+            person: Person | None = position.person
+            name = person.name if person else position.name
+            if person is None:
+                # The person is asked; until then, the listing shows the name that its owner gave.
+                request = requests.get(position.item_id)
+                person = request.person if request else None
             slug = person.slug if person else ""
             row = PositionRow(slug, name, position.title, position.extra, position.item_id)
             place = Place(row, is_linked=position.person is not None, request=request.pk if request else None)
@@ -264,8 +267,10 @@ def compare_positions(change: Any, difference: Difference, guard: ListGuard) -> 
     difference.asked += list(dict.fromkeys(row.slug for row in asked))
 
     def write(affected: AffectedRows) -> None:
-        keys = {slug: person.pk for slug, person in team.people.items()}
-        columns = [(place.row.item_id, place.columns(keys.get(place.row.slug))) for place in after]
+        columns = []
+        for place in after:
+            person = team.people.get(place.row.slug)
+            columns.append((place.row.item_id, place.columns(person.pk if person else None)))
         write_rows(Position, team.company, team.stored, columns)
         requests = {place.request for place in team.places if place.request}
         kept_requests = {place.request for place in after}
@@ -361,16 +366,17 @@ class _Naming:
         return self.by_name.get(row.name, "")
 
     def _place(self, index: int, row: PositionRow, slug: str) -> Place:
-        same = self.by_id.get(row.item_id)
         if not slug:
             return Place(row, is_linked=False)
         person = self.team.people.get(slug)
         if person is None:
             self._refuse_unknown(index, slug)
             return Place(row._replace(slug=slug), is_linked=False)
-        is_same = same is not None and same.row.slug == slug
-        row = row._replace(slug=slug, name=same.row.name if same and is_same else person.name)
-        if same and row == same.row:
+        same = self.by_id.get(row.item_id)
+        if same is not None and same.row.slug != slug:
+            same = None  # the row has another person now
+        row = row._replace(slug=slug, name=person.name if same is None else same.row.name)
+        if same is not None and row == same.row:
             return same
         if not needs_consent(person, self.actor):
             return Place(row, is_linked=True)

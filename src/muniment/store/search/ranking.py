@@ -181,8 +181,11 @@ def _facts_have_all(connection: sqlite3.Connection, kind: str, typed: list[Term]
 def _forgiving(connection: sqlite3.Connection, kind: str, q: str, plain: Plan) -> Plan:
     """Return the *plain* plan with what has a name or words similar to those of a query."""
     split = pieces(q)
-    without = _without_one_word(connection, kind, split) if len(split) > 1 else []
-    near, corrected = _close(connection, kind, search_text.key_of_query(q), [] if without else split)
+    without: list[int] = []
+    if len(split) > 1:
+        without = _without_one_word(connection, kind, split)
+    words_to_correct = [] if without else split  # with a word too many, the others are right
+    near, corrected = _close(connection, kind, search_text.key_of_query(q), words_to_correct)
     alike = [position for position, similarity in near.items() if similarity >= ALIKE]
     matches = {*plain.first, *plain.hits}
     similarities = {**dict.fromkeys(without, ALIKE), **near}
@@ -301,13 +304,17 @@ def in_part(connection: sqlite3.Connection, kind: str, q: str, limit: int) -> tu
     split = pieces(q)[: 2 * MAX_WORDS]
     named: dict[int, None] = {}
     for length in range(min(len(split), MAX_NAME_WORDS), 1, -1):
-        spans = ("".join(split[start : start + length]) for start in range(len(split) - length + 1))
+        spans = []
+        for start in range(len(split) - length + 1):
+            spans.append("".join(split[start : start + length]))
         names = " OR ".join(map(_any_name, spans))
         named.update(dict.fromkeys(_matching(connection, kind, names, limit)))
     (total,) = connection.execute("SELECT n FROM published_total WHERE kind = ?", (kind,)).fetchone()
     common = min(COMMON, max(total // 4, 2))
-    counts = {word: len(_matching(connection, kind, _quoted(word), common)) for word in split if len(word) > 2}
-    rare = sorted((word for word, count in counts.items() if 0 < count < common), key=lambda word: counts[word])
+    long_words = [word for word in split if len(word) > 2]
+    counts = {word: len(_matching(connection, kind, _quoted(word), common)) for word in long_words}
+    rare = [word for word, count in counts.items() if 0 < count < common]
+    rare.sort(key=lambda word: counts[word])
     for word in rare:
         named.update(dict.fromkeys(_matching(connection, kind, _any_name(word), limit)))
     sharing: list[int] = []
