@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -319,15 +320,29 @@ def _bars(title: str, answered: Answered, label: int, value: int) -> SafeString:
 
 
 def _line(title: str, answered: Answered, label: int, value: int) -> Plot | None:
-    """Plot amounts over time, at equal distances; None for fewer than two."""
+    """Plot amounts over time; None for fewer than two."""
     dated = [row for row in answered.rows if row[label] is not None and row[value] is not None]
     points = sorted((str(row[label]), _real(row[value])) for row in dated)
     if len(points) < 2:
         return None
-    places = [float(place) for place in range(len(points))]
+    # A year without a row takes as much room as one with rows.
+    moments = [_moment(written) for written, _ in points]
+    places = [moment for moment in moments if moment is not None]
+    if len(places) < len(points):
+        places = [float(place) for place in range(len(points))]
     heights = [height for _, height in points]
     name = f"{title}: {answered.columns[value]}"
     return _plot("line", name, places, heights, points[0][0], points[-1][0])
+
+
+def _moment(written: str) -> float | None:
+    """Return a year, a month, a day or a time, as :data:`_TIME` has them, in days; None if it is none."""
+    missing = {4: "-01-01", 7: "-01"}  # the first day of a year and of a month
+    try:
+        at = datetime.fromisoformat(written + missing.get(len(written), ""))
+    except ValueError:
+        return None
+    return at.toordinal() + (at.hour * 3600 + at.minute * 60 + at.second) / 86_400
 
 
 def _points(title: str, answered: Answered, kind: str, across: int, up: int) -> Plot | None:
