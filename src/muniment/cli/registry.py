@@ -105,20 +105,12 @@ def import_(
     if sum([path is not None, is_list, undo is not None, followed is not None]) != 1:
         raise click.UsageError("Give one of PATH, --list, --undo and --follow.")
     if followed is not None:
-        ignored = [name.replace("_", "-") for name, value in options.items() if value and name != "prune_limit"]
-        if ignored:
-            raise click.UsageError(f"--follow takes no --{ignored[0]}.")
-        follow(followed, limit=options["prune_limit"], **follow_only)
+        _follow(followed, options, follow_only)
         return
     if any(follow_only.values()):
         raise click.UsageError("--kind, --once and --restart belong to --follow.")
     if path is None:
-        migrated()
-        with problems_as_errors():
-            if undo is None:
-                tables.list_runs()
-            else:
-                tables.undo(undo)
+        _list_or_undo(undo)
         return
     choices = tables.MappingChoices(
         mapping,
@@ -141,6 +133,22 @@ def import_(
     if options.pop("complete") or options.pop("source"):
         raise click.UsageError("--complete and --source are for tables; the files of an export are the full list.")
     _import_registry(path, **options)
+
+
+def _follow(address: str, options: dict[str, Any], follow_options: dict[str, Any]) -> None:
+    ignored = [name.replace("_", "-") for name, value in options.items() if value and name != "prune_limit"]
+    if ignored:
+        raise click.UsageError(f"--follow takes no --{ignored[0]}.")
+    follow(address, limit=options["prune_limit"], **follow_options)
+
+
+def _list_or_undo(undo: int | None) -> None:
+    migrated()
+    with problems_as_errors():
+        if undo is None:
+            tables.list_runs()
+        else:
+            tables.undo(undo)
 
 
 def _source_options(path: Path | str, options: dict[str, Any]) -> "SourceOptions":

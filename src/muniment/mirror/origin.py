@@ -86,8 +86,9 @@ def origin_address(text: str) -> str:
         port = parts.port
     except ValueError:
         port = -1
-    is_plain = not (parts.username or parts.password or parts.query or parts.fragment or parts.path.strip("/"))
-    if parts.scheme not in {"http", "https"} or not parts.hostname or port == -1 or not is_plain:
+    is_of_website = parts.scheme in {"http", "https"} and port != -1
+    has_more = parts.username or parts.password or parts.query or parts.fragment or parts.path.strip("/")
+    if not parts.hostname or not is_of_website or has_more:
         raise BadRequest(
             Phrase("{address} is not the address of a registry.", address=text[:200]),
             "Give it without a path, such as https://registry.example",
@@ -231,7 +232,9 @@ class Origin:
             present = 0
         if present == file.size_bytes:
             return
-        headers = {"Accept": "application/gzip", **({"Range": f"bytes={present}-"} if present else {})}
+        headers = {"Accept": "application/gzip"}
+        if present:
+            headers["Range"] = f"bytes={present}-"
         seconds = ANSWER_S + (file.size_bytes - present) / SLOWEST_BYTES_A_SECOND
         at_first = present
         try:

@@ -41,17 +41,13 @@ def is_document_address(identifier: str) -> bool:
         port = parts.port
     except ValueError:
         return False
+    if not parts.hostname or port not in {None, PORT} or "@" in parts.netloc:
+        return False
+    if "#" in identifier or "\\" in identifier:
+        return False
+    # One address for each document: none with segments that a client of HTTP would resolve.
     segments = parts.path.split("/")
-    return (
-        bool(parts.hostname)
-        and parts.path not in {"", "/"}
-        and port in {None, PORT}
-        and "@" not in parts.netloc
-        and "#" not in identifier
-        and "." not in segments
-        and ".." not in segments
-        and "\\" not in identifier
-    )
+    return parts.path not in {"", "/"} and "." not in segments and ".." not in segments
 
 
 def fetch(address: str, account_id: int) -> JSONObject:

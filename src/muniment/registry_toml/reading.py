@@ -283,24 +283,29 @@ def _text(place: str, value: Any) -> str:
         return ""
     if name in _MODES:
         return _accent(found.lower(), name)
-    if place in {"brand.logo", "brand.mark"}:
-        is_picture = PICTURE.fullmatch(found) or _FILE_NAME.fullmatch(found)
-        _require(bool(is_picture), "must be the name of an SVG, PNG, JPEG or WebP file beside registry.toml")
-    if place in {"brand.font_text", "brand.font_headings"}:
-        is_font = FONT.fullmatch(found) or _FONT_FILE.fullmatch(found)
-        _require(bool(is_font), "must be the name of a WOFF2 file beside registry.toml")
-    if place == "brand.typeface":
-        _require(found == "system", "must be system, or left out for the bundled fonts")
-    if place == "backups.keep":
-        setting_values.retention(found)
-    if section == "words":
-        _require(bool(_WORD.fullmatch(found)), "must be letters, digits, spaces, dots and hyphens")
-    if place == "registry.licence_url":
-        _require(is_web_address(found), "must be a URL that starts with https://")
-    if place == "registry.contact":
-        is_reachable = is_web_address(found) or re.fullmatch(r"[^\s@<>]+@[^\s@<>]+", found)
-        _require(bool(is_reachable), "must be an email address or a URL that starts with https://")
+    _check_text(place, found)
     return found
+
+
+def _check_text(place: str, text: str) -> None:
+    """Check the form that the text at *place* must have; raise ValueError if it has another one."""
+    if place in {"brand.logo", "brand.mark"}:
+        is_picture = PICTURE.fullmatch(text) or _FILE_NAME.fullmatch(text)
+        _require(bool(is_picture), "must be the name of an SVG, PNG, JPEG or WebP file beside registry.toml")
+    elif place in {"brand.font_text", "brand.font_headings"}:
+        is_font = FONT.fullmatch(text) or _FONT_FILE.fullmatch(text)
+        _require(bool(is_font), "must be the name of a WOFF2 file beside registry.toml")
+    elif place == "brand.typeface":
+        _require(text == "system", "must be system, or left out for the bundled fonts")
+    elif place == "backups.keep":
+        setting_values.retention(text)
+    elif place == "registry.licence_url":
+        _require(is_web_address(text), "must be a URL that starts with https://")
+    elif place == "registry.contact":
+        is_reachable = is_web_address(text) or re.fullmatch(r"[^\s@<>]+@[^\s@<>]+", text)
+        _require(bool(is_reachable), "must be an email address or a URL that starts with https://")
+    elif place.partition(".")[0] == "words":
+        _require(bool(_WORD.fullmatch(text)), "must be letters, digits, spaces, dots and hyphens")
 
 
 def _require(is_true: bool, otherwise: str) -> None:  # noqa: FBT001 - a condition
@@ -351,20 +356,27 @@ def _queries(of: str, value: Any, faults: dict[str, str]) -> list[dict[str, Any]
     known: dict[str, dict[str, Any]] = {}
     for number, declared in enumerate(value, 1):
         slug = declared.get("slug")
-        place = f"{of}.{slug if isinstance(slug, str) and slug else number}"
-        query = {}
-        for name, member in declared.items():
-            try:
-                query[name] = _query_member(name, member)
-            except ValueError as error:
-                faults[f"{place}.{name}"] = Joined("", (Verbatim(f"{place}.{name} "), error.args[0], "."))
-        for name in ("slug", "title", "sql"):
-            if not query.get(name) and f"{place}.{name}" not in faults:
-                faults[f"{place}.{name}"] = Phrase("{place} is missing.", place=f"{place}.{name}")
+        has_slug = isinstance(slug, str) and bool(slug)
+        place = f"{of}.{slug if has_slug else number}"
+        query = _query(declared, place, faults)
         if slug in known:
             faults[place] = Phrase("Two queries have the slug {slug}.", slug=slug)
         known[str(slug)] = query
     return list(known.values())
+
+
+def _query(declared: Mapping[str, Any], place: str, faults: dict[str, str]) -> dict[str, Any]:
+    """Return the valid members of a saved query; add the faults of the others, and those of missing ones."""
+    query = {}
+    for name, member in declared.items():
+        try:
+            query[name] = _query_member(name, member)
+        except ValueError as error:
+            faults[f"{place}.{name}"] = Joined("", (Verbatim(f"{place}.{name} "), error.args[0], "."))
+    for name in ("slug", "title", "sql"):
+        if not query.get(name) and f"{place}.{name}" not in faults:
+            faults[f"{place}.{name}"] = Phrase("{place} is missing.", place=f"{place}.{name}")
+    return query
 
 
 def _query_member(name: str, value: Any) -> str:

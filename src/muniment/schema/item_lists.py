@@ -287,13 +287,14 @@ class ItemList(Items, frozen=True, kw_only=True):
         if all(row.get("id") for row in given):
             return list(given)
         taken = {row["id"] for row in given if row.get("id")}
-        stored_ids: set[str] = set()
         unused_ids: dict[str, list[str]] = defaultdict(list)
+        # People may have linked to the id of a stored or removed row: it never names another one.
+        barred = set(retired)
         for row in stored:
             stored_id = row.get("id")
             if not stored_id:
                 continue
-            stored_ids.add(stored_id)
+            barred.add(stored_id)
             if stored_id not in taken:
                 unused_ids[self.identity(row)].append(stored_id)
         ranks: Counter[str] = Counter()
@@ -305,15 +306,19 @@ class ItemList(Items, frozen=True, kw_only=True):
             identity = self.identity(row)
             ids_of_equal_rows = unused_ids[identity]
             row_id = ids_of_equal_rows.pop(0) if ids_of_equal_rows else ""
-            while not row_id or row_id in taken:
-                row_id = derived_id(f"{self.name}\0{identity}", ranks[identity])
-                ranks[identity] += 1
-                # People may have linked to the id of a stored or removed row: it never names another one.
-                if row_id in stored_ids or row_id in retired:
-                    row_id = ""
+            if not row_id or row_id in taken:
+                row_id = self._new_id(identity, ranks, taken, barred)
             taken.add(row_id)
             rows.append(self.row.in_order({**row, "id": row_id}))
         return rows
+
+    def _new_id(self, identity: str, ranks: Counter[str], taken: Collection[str], barred: Collection[str]) -> str:
+        """Return the first id derived from a row's *identity* that is free; *ranks* counts those that were tried."""
+        while True:
+            row_id = derived_id(f"{self.name}\0{identity}", ranks[identity])
+            ranks[identity] += 1
+            if row_id not in taken and row_id not in barred:
+                return row_id
 
 
 def _without_null(members: JSONMapping) -> JSONObject:

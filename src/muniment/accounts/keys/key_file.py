@@ -26,7 +26,7 @@ def new_key() -> str:
 
 def parts(text: str) -> tuple[str, ...]:
     """Return what is between the separators of *text*."""
-    return tuple(part for part in (part.strip() for part in _SEPARATORS.split(text)) if part)
+    return tuple(filter(None, map(str.strip, _SEPARATORS.split(text))))
 
 
 def is_plain(key: str) -> bool:
@@ -42,7 +42,9 @@ def listed(text: str) -> tuple[str, ...]:
     key, with its commas and line breaks.
     """
     found = parts(text)
-    return (text,) if len(found) < 2 or not _FIRST.fullmatch(found[0]) else tuple(dict.fromkeys(found))
+    if len(found) < 2 or not _FIRST.fullmatch(found[0]):
+        return (text,)
+    return tuple(dict.fromkeys(found))
 
 
 def candidates(text: str) -> tuple[str, ...]:
@@ -56,7 +58,8 @@ def candidates(text: str) -> tuple[str, ...]:
     if len(found) == 1:
         return found
     rests = [text[match.end() :] for match in _SEPARATORS.finditer(text)]
-    return tuple(dict.fromkeys(key for key in (*found, *rests, *(rest.strip() for rest in rests), text) if key))
+    keys = (*found, *rests, *map(str.strip, rests), text)
+    return tuple(dict.fromkeys(filter(None, keys)))
 
 
 def is_strong(key: str) -> bool:

@@ -225,7 +225,9 @@ class KeyStatus:
 
     @property
     def can_go(self) -> bool:
-        return self.state == "former" and not any(self.needed_by.values()) and (self.signed_until or now()) <= now()
+        if self.state != "former" or any(self.needed_by.values()):
+            return False
+        return self.signed_until is None or self.signed_until <= now()
 
 
 @dataclass(frozen=True, slots=True)

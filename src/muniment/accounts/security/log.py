@@ -88,9 +88,10 @@ def _is_audited(event: Event, account_id: int | None, actor: Actor | None) -> bo
     """Return whether the event belongs into the audit log: by its kind, or because another's account was changed."""
     if MEANINGS[event].is_audited:
         return True
-    return actor is not None and (
-        actor.via == "command" or (actor.is_reviewer and actor.account_id not in {None, account_id})
-    )
+    if actor is None:
+        return False
+    is_of_other = actor.account_id not in {None, account_id}
+    return actor.via == "command" or (actor.is_reviewer and is_of_other)
 
 
 _READ_AT_ONCE: Final = 500

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
 from typing import Final
@@ -70,15 +70,11 @@ def missing_evidence(
     present = {"profile", *(source for source in SOURCES if facts.get(source))}
     if document_ids:
         present.add("documents")
-    listing = read_inputs(facts, ())
     titles: dict[str, list[str]] = {}
-    for section in specification["sections"]:
-        for criterion in section["criteria"]:
-            if _is_ruled_out(criterion, listing):
-                continue
-            for source in _sources_of(criterion):
-                if source not in present or criterion["id"] in unsupported:
-                    titles.setdefault(source, []).append(criterion["title"])
+    for criterion in _applying(specification, facts):
+        for source in _sources_of(criterion):
+            if source not in present or criterion["id"] in unsupported:
+                titles.setdefault(source, []).append(criterion["title"])
     shows_titles = shown_by(specification) != SCORES
     missing: list[JSONObject] = []
     for source in SOURCES:
@@ -98,6 +94,15 @@ def _is_ruled_out(criterion: JSONMapping, listing: Inputs) -> bool:
     if not condition or condition["op"] in PHRASES:
         return False
     return not holds(condition, listing)[0]
+
+
+def _applying(specification: JSONMapping, facts: JSONMapping) -> Iterator[JSONMapping]:
+    """Yield the criteria that apply to a listing, as far as it tells."""
+    listing = read_inputs(facts, ())
+    for section in specification["sections"]:
+        for criterion in section["criteria"]:
+            if not _is_ruled_out(criterion, listing):
+                yield criterion
 
 
 def _sources_of(criterion: JSONMapping) -> set[str]:

@@ -10,7 +10,7 @@ import contextlib
 import ipaddress
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final, Self, TypeVar
 
 import psycopg
@@ -141,7 +141,18 @@ def _resolved(conninfo: str, options: JSONObject) -> JSONObject:
     hosts = str(params.get("host") or "").split(",")
     if params.get("hostaddr") or not any(map(_is_name, hosts)):
         return {}
-    ports = str(params.get("port") or "").split(",")
+    resolved = _look_up(hosts, ports=str(params.get("port") or "").split(","))
+    host_names, host_addresses, host_ports = zip(*resolved, strict=True)
+    return {"host": ",".join(host_names), "hostaddr": ",".join(host_addresses), "port": ",".join(host_ports)}
+
+
+def _look_up(hosts: Sequence[str], ports: Sequence[str]) -> list[tuple[str, str, str]]:
+    """
+    Return each server as host, address and port, once for each of its addresses.
+
+    Raises:
+        OperationalError: no server has an address.
+    """
     ends_at = time.monotonic() + CONNECT_S
     resolved: list[tuple[str, str, str]] = []
     fault = ""
@@ -159,8 +170,7 @@ def _resolved(conninfo: str, options: JSONObject) -> JSONObject:
         resolved += [(host, address, port) for address in addresses]
     if not resolved:
         raise psycopg.OperationalError(fault)
-    host_names, host_addresses, host_ports = zip(*resolved, strict=True)
-    return {"host": ",".join(host_names), "hostaddr": ",".join(host_addresses), "port": ",".join(host_ports)}
+    return resolved
 
 
 def _is_name(host: str) -> bool:
