@@ -223,8 +223,8 @@ def commands(folder: Path, count: int) -> dict[str, float]:
 # Work on a page of the data: requests to a server.
 
 
-def requests(visitor: Visitor, count: int) -> dict[str, float]:
-    """Return what requests cost in a registry of *count* companies."""
+def requests(visitor: Visitor, count: int, *, changed: int) -> dict[str, float]:
+    """Return what requests cost in a registry of *count* companies; the feed still has the changes after *changed*."""
     chance = random.Random(11)
 
     def get(address: Callable[[int], str]) -> float:
@@ -245,12 +245,18 @@ def requests(visitor: Visitor, count: int) -> dict[str, float]:
             lambda number: f"/api/v1/companies?{combinations[number % len(combinations)]}&pageSize=7"
         ),
         "two filters": get(lambda number: f"/api/v1/companies?theme=water&city={CITIES[number % 10]}&pageSize=9"),
+        "filter with facets": get(
+            lambda number: f"/api/v1/companies?city={CITIES[number % 10]}&facets=theme,type&pageSize=8"
+        ),
         "search": get(lambda number: f"/api/v1/companies?q={THEMES[number % 8]}+{CITIES[number % 7]}&pageSize=9"),
         "search with a slip": get(lambda number: f"/api/v1/companies?q=tarnwik+enrgy+{number}"),
         "person, any": get(lambda _: f"/api/v1/people/person-{chance.randrange(1, count // 2)}"),
         "company page": get(lambda _: f"/companies/{company()}"),
         "list page in HTML": get(lambda number: f"/companies?page={2 + number % 300}"),
-        "changes": get(lambda number: f"/api/v1/changes?after={count // 2 + number}"),
+        "list page in HTML with a filter": get(
+            lambda number: f"/companies?city={CITIES[number % 10]}&page={2 + number}"
+        ),
+        "changes": get(lambda number: f"/api/v1/changes?after={changed + number}"),
     }
 
 
@@ -363,7 +369,9 @@ def measure_registry(folder: Path, sizes: tuple[int, int]) -> list[Figure]:
         with Product(place / "data", exports_interval_s="0") as product:
             product.wait_ready(within_s=300)
             time.sleep(8)
-            found |= {name: (cost, CONSTANT) for name, cost in requests(Visitor(product), size).items()}
+            found |= {
+                name: (cost, CONSTANT) for name, cost in requests(Visitor(product), size, changed=size // 2).items()
+            }
         costs.append(found)
     return figures(*costs)
 
