@@ -249,18 +249,24 @@ def _without_needless_null(schema: JSONMapping, *, is_of_row: bool) -> JSONMappi
     if not alternatives or not (takes_list or is_of_row):
         return schema
     kept = [each for each in alternatives if each != {"type": "null"}]
-    said = {key: value for key, value in schema.items() if key != "anyOf"}
-    return {**said, "anyOf": kept} if len(kept) > 1 else {**kept[0], **said}
+    rest = {keyword: value for keyword, value in schema.items() if keyword != "anyOf"}
+    if len(kept) == 1:
+        return {**kept[0], **rest}
+    return {**rest, "anyOf": kept}
 
 
 def _or_null(schema: JSONObject) -> JSONObject:
     """Return the schema of a value, or null where there is no empty value: text, lists and objects have one."""
     if "enum" in schema:
         # Not as a second type: some vendors refuse a list of types beside choices.
-        choice = {key: value for key, value in schema.items() if key != "description"}
-        said = {"description": schema["description"]} if "description" in schema else {}
-        return {"anyOf": [choice, {"type": "null"}], **said}
-    return {**schema, "type": [schema["type"], "null"]} if schema["type"] in _NULLABLE else schema
+        choice = dict(schema)
+        either: JSONObject = {"anyOf": [choice, {"type": "null"}]}
+        if "description" in choice:
+            either["description"] = choice.pop("description")
+        return either
+    if schema["type"] not in _NULLABLE:
+        return schema
+    return {**schema, "type": [schema["type"], "null"]}
 
 
 def _is_telling(key: str, limit: int) -> bool:

@@ -90,8 +90,11 @@ def of_company(
     is_public: bool = False,
     is_import: bool = False,
 ) -> Change:
-    before = {**_members_of_company(vars(company)), **parts[0]} if company.pk and company.version else {}
-    after = {**_members_of_company({**vars(company), **columns}), **parts[1]}
+    parts_before, parts_after = parts
+    before: JSONObject = {}
+    if company.pk and company.version:
+        before = {**_members_of_company(vars(company)), **parts_before}
+    after = {**_members_of_company({**vars(company), **columns}), **parts_after}
     is_public = is_public or company.state not in {State.DRAFT, State.CHANGES_REQUESTED, State.REJECTED}
     return _change("company", company.slug, before, after, actor, is_public=is_public, is_import=is_import)
 
@@ -174,8 +177,9 @@ def is_company_refused(
         paths: where a line has the members.
     """
     stored, given = lists
-    changed = {name: each for name, each in given.items() if each != (stored.get(name) or [])}
-    parts = ({name: stored[name] for name in changed if name in stored}, changed)
+    after = {name: rows for name, rows in given.items() if rows != (stored.get(name) or [])}
+    before = {name: stored[name] for name in after if name in stored}
+    parts = (before, after)
     is_public = columns.get("state", company.state) == State.PUBLISHED
     change = of_company(run.actor, company, columns, parts, is_public=is_public, is_import=True)
     faults = faults_of(change) if change.fields else []

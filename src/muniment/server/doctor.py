@@ -393,7 +393,10 @@ def _mail(config: Config) -> Finding:
                 Phrase("{place} does not answer: {error}; messages wait for it", place=place, error=masked(str(error))),
             )
     try:
-        found = delivery.MailStatus(0, 0.0, 0) if pending() or not has_begun() else delivery.mail_status()
+        if pending() or not has_begun():
+            found = delivery.MailStatus(0, 0.0, 0)
+        else:
+            found = delivery.mail_status()
     except DatabaseError:
         return bad("mail", "the database does not answer, so the number of waiting messages is unknown")
     finally:

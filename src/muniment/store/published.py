@@ -497,7 +497,9 @@ def columns_of(document: PublishedDocument) -> Columns:
 
 def provenance_member(document: PublishedDocument) -> str:
     """Return a document's key and mark as a member of a JSON object; empty without a mark."""
-    return msgspec.json.encode({document.key: document.provenance})[1:-1].decode() if document.provenance else ""
+    if not document.provenance:
+        return ""
+    return msgspec.json.encode({document.key: document.provenance})[1:-1].decode()
 
 
 def with_checksum(item: bytes) -> bytes:

@@ -452,7 +452,8 @@ def _join(source: Connection, here: _Held, there: JoinedHead) -> _Join:
     oldest = chain.oldest(source)
     if oldest is None or here.link.sequence < oldest.sequence:
         return _Join.UNKNOWN
-    return _Join.SAME if chain.chain_at(source, here.link.sequence) == here.link.chain else _Join.DIVERGED
+    has_same_past = chain.chain_at(source, here.link.sequence) == here.link.chain
+    return _Join.SAME if has_same_past else _Join.DIVERGED
 
 
 def _is_renamed(source: Connection, here: _Held, there: JoinedHead) -> bool:

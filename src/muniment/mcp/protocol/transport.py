@@ -551,7 +551,9 @@ def _found(asked: Lookup, offer: Declarations, caller: Caller) -> JSONObject:
     if asked.method == "skills/get":
         return get_skill(offer, params.uri)
     found = read_resource(offer, params.uri, caller)
-    return found if asked.end is None else {**found, "ttlMs": offer.read_ttl_ms, "cacheScope": offer.cache_scope}
+    if asked.end is None:  # a legacy request
+        return found
+    return {**found, "ttlMs": offer.read_ttl_ms, "cacheScope": offer.cache_scope}
 
 
 # ---------------------------------------------------------------------- what is encoded once

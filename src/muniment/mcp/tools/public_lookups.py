@@ -291,9 +291,10 @@ class PublicTools(PublicAnswers):
         name = "program" if kind == "program" else "scoring framework"
 
         def handler(arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
-            is_open = arguments.get("isOpen")
-            state = "open" if is_open else "closed"
-            none = f"There is no {name}." if is_open is None else f"No {name} is {state}. Leave out isOpen for all."
+            none = f"There is no {name}."
+            if arguments.get("isOpen") is not None:
+                state = "open" if arguments["isOpen"] else "closed"
+                none = f"No {name} is {state}. Leave out isOpen for all."
             return self._frameworks({**arguments, "kind": kind}, none)
 
         return handler
@@ -430,7 +431,8 @@ class ChangeTools(PublicAnswers):
             BadRequest: `since` is neither, or the feed no longer goes back that far.
         """
         since: str = arguments["since"].strip()
-        number = int(since) if since.isdecimal() and len(since) <= _MAX_DIGITS else None
+        is_number = since.isdecimal() and len(since) <= _MAX_DIGITS
+        number = int(since) if is_number else None
         at = "" if number is not None else _moment(since)
 
         def make() -> Marked:

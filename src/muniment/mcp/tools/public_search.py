@@ -307,7 +307,8 @@ def _labelled(record: Record) -> Callable[[JSONObject], str]:
 
 def _position(row: JSONObject) -> str:
     """Return a position with the other end's id, which leads on."""
-    other = _linked("person", row["person"]) if "person" in row else _linked("company", row["company"])
+    kind = "person" if "person" in row else "company"
+    other = _linked(kind, row[kind])
     return f"{row['title']}: {other}" if row.get("title") else other
 
 

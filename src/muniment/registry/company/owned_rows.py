@@ -29,8 +29,11 @@ def newest_page(
         company: only those of this listing, which the account owns.
     """
     owned = Ownership.objects.filter(account_id=account_id)
-    # Not by a join, which would look up every company.
-    mine = rows.filter(company__in=owned.values("company")) if company is None else rows.filter(company=company)
+    if company is None:
+        # Not by a join, which would look up every company.
+        mine = rows.filter(company__in=owned.values("company"))
+    else:
+        mine = rows.filter(company=company)
     total = mine.count()
     start, end = (page - 1) * page_size, page * page_size
     if start >= total:

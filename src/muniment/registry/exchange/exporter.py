@@ -171,7 +171,9 @@ def _frameworks(private: bool) -> Iterator[JSONObject]:  # noqa: FBT001 - privat
     published = Framework.objects.filter(published=True).select_related("company").order_by("publication_number")
     for framework in published:
         latest = FrameworkSpecification.objects.filter(framework=framework).order_by("-version").first()
-        company = framework.company if framework.company and framework.company.state == State.PUBLISHED else None
+        company = framework.company
+        if company is not None and company.state != State.PUBLISHED:
+            company = None
         derived = {
             "isOpen": latest is not None and not framework.closed,
             "company": company_reference(vars(company)) if company else None,

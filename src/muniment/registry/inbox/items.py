@@ -105,7 +105,9 @@ _NUMBERED: Final[dict[str, Any]] = {"change": PendingChange, "petition": Petitio
 
 def _number(key: str) -> int | None:
     """Return the key of a row; None for other texts, and for a number that databases refuse."""
-    return int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None
+    if not key.isascii() or not key.isdigit() or len(key) >= 19:
+        return None
+    return int(key)
 
 
 def unassign(actor: Actor, subject: str) -> None:

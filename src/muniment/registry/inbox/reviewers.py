@@ -172,7 +172,10 @@ def _text(oldest: QueueItem, counts: dict[str, int]) -> str:
     }
     lines = "\n".join(f"{words[kind]}: {number(count)}" for kind, count in counts.items())
     days = (now() - oldest.since).days
-    waited = ngettext("%(days)s day", "%(days)s days", days) % {"days": days} if days else gettext("less than a day")
+    if days:
+        waited = ngettext("%(days)s day", "%(days)s days", days) % {"days": days}
+    else:
+        waited = gettext("less than a day")
     values = {"name": outgoing.without_links(oldest.name), "waited": waited}
     return (
         f"{lines}\n\n{gettext('The oldest is %(name)s, waiting for %(waited)s.') % values}\n\n"

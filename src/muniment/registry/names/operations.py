@@ -94,11 +94,15 @@ def _find(actor: Actor, slug: str, name: str) -> tuple[Company, JSONObject]:
 
 def _write(actor: Actor, company: Company, names: former.Stored, action: str, *, is_told: bool = True) -> None:
     """Store former names with their history, and publish them; *is_told*: the history has them."""
-    before, after = public_former_names(company.former_names), public_former_names(names)
-    values = ({"formerNames": before}, {"formerNames": after}) if is_told and before != after else ({}, {})
+    before: JSONObject = {}
+    after: JSONObject = {}
+    names_before, names_after = public_former_names(company.former_names), public_former_names(names)
+    if is_told and names_before != names_after:
+        before["formerNames"] = names_before
+        after["formerNames"] = names_after
     company.former_names = names
     company.version += 1
     company.updated_at = now()
     company.save(update_fields=["former_names", "version", "updated_at"])
-    history.entry(actor, action, before=values[0], after=values[1], company=company).save()
+    history.entry(actor, action, before=before, after=after, company=company).save()
     publish_company(company, AffectedRows(), changed={"formerNames"})

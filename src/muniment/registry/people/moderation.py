@@ -45,8 +45,10 @@ def list_people(actor: Actor, query: str = "", *, page: int = 1, page_size: int 
         Forbidden: the actor is not a reviewer.
     """
     require_reviewer(actor, "see every person")
-    found = Person.objects.filter(Q(name__icontains=query) | Q(slug__icontains=query)) if query else Person.objects
-    return Page.of(found.order_by("name", "pk"), page, page_size)
+    people = Person.objects.all()
+    if query:
+        people = people.filter(Q(name__icontains=query) | Q(slug__icontains=query))
+    return Page.of(people.order_by("name", "pk"), page, page_size)
 
 
 def organizations_of(people: Iterable[Person]) -> dict[int, tuple[str, int]]:

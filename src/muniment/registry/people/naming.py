@@ -437,5 +437,6 @@ class _Naming:
 
     def _path(self, index: int, member: str) -> str:
         """Return the path of a member in what was given: the whole list, or rows to add."""
-        at = f".add[{index - self.stored}]" if self.added and index >= self.stored else f"[{index}]"
-        return f"positions{at}.person.{member}"
+        if self.added and index >= self.stored:
+            return f"positions.add[{index - self.stored}].person.{member}"
+        return f"positions[{index}].person.{member}"

@@ -160,10 +160,12 @@ def _lock_companies(person: Person, ids: Iterable[str]) -> dict[int, Company]:
 
 def _request_number(position_id: str) -> int:
     """Return the number of the request in the id of a requested position; 0, which no request has, in others."""
+    if not position_id.startswith(_REQUEST):
+        return 0
     number = position_id.removeprefix(_REQUEST)
     # Databases refuse a number of more than 64 bits.
     is_number = number.isascii() and number.isdigit() and len(number) < 19
-    return int(number) if position_id.startswith(_REQUEST) and is_number else 0
+    return int(number) if is_number else 0
 
 
 def _find_request(person: Person, position_id: str) -> PositionRequest:

@@ -60,7 +60,9 @@ class ProfileUpdate:
 
 def get_profile(actor: Actor) -> Person | None:
     """Return the person linked to the actor's account, or None."""
-    return Person.objects.filter(account_id=actor.account_id).first() if actor.account_id else None
+    if not actor.account_id:
+        return None
+    return Person.objects.filter(account_id=actor.account_id).first()
 
 
 def update_profile(

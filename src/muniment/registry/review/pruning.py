@@ -182,7 +182,9 @@ def _brought(kind: str, public: QuerySet[Any], among: Collection[int] | None) ->
     rows = public.filter(Exists(HistoryEntry.objects.filter(action=IMPORTED, **outer))).order_by("publication_number")
     if kind == "person":
         rows = rows.filter(account=None, listed=True)
-    owned = set(rows.filter(ownerships__isnull=False).values_list("slug", flat=True)) if kind == "company" else set()
+    owned: set[str] = set()
+    if kind == "company":
+        owned.update(rows.filter(ownerships__isnull=False).values_list("slug", flat=True))
     for key, slug, name in rows.values_list("pk", "slug", "name"):
         if among is None or key in among:
             yield Missing(kind, slug, slug in owned, name)

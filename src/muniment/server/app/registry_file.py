@@ -132,7 +132,9 @@ class RegistryFile:
         except (sqlite3.OperationalError, published.SchemaMismatch):
             return  # the first migration creates the tables
         self.reader = reader
-        shared = SharedExports(ExportStore(config.storage_url)) if config.on_postgresql and config.storage_url else None
+        shared = None
+        if config.on_postgresql and config.storage_url:
+            shared = SharedExports(ExportStore(config.storage_url))
         api = self._api = Api(reader, config, instance_schema(config), shared=shared)
         self._show(reader)
         gauge, counter = front.metrics.gauge, front.metrics.counter

@@ -123,7 +123,8 @@ def index_after(connection: sqlite3.Connection, chosen: Selection, positions: Se
 def _value(mark: Mark) -> Any:
     if mark.order == "updated":
         return mark.name
-    return int(mark.name) if mark.name.isascii() and mark.name.isdigit() else None
+    is_number = mark.name.isascii() and mark.name.isdigit()
+    return int(mark.name) if is_number else None
 
 
 def _falling(value: Any, position: int) -> tuple[bool, Any, int]:

@@ -110,7 +110,9 @@ def _similar_left_out(q: str, planned: Plan) -> dict[int, str]:
 
 
 def _similar(q: str, similarity: float) -> str:
-    return f"The name is similar to {_shown(q)}." if similarity >= SIMILAR else f"Has words similar to {_shown(q)}."
+    if similarity >= SIMILAR:
+        return f"The name is similar to {_shown(q)}."
+    return f"Has words similar to {_shown(q)}."
 
 
 def _former(q: str, item: "_Item") -> str:

@@ -31,7 +31,9 @@ class Named(NamedTuple):
 def named(connection: sqlite3.Connection, kind: str, text: str) -> list[Named]:
     """Return at most five documents with the name *text*, without regard to case, accents, spaces and signs."""
     key = search_text.squeeze(text)
-    return _of(connection, kind, of_name(connection, kind, [search_text.NAME + key], MAX_NEAR)) if len(key) > 1 else []
+    if len(key) < 2:
+        return []
+    return _of(connection, kind, of_name(connection, kind, [search_text.NAME + key], MAX_NEAR))
 
 
 def near(connection: sqlite3.Connection, kind: str, text: str) -> list[Named]:

@@ -252,7 +252,10 @@ def _columns_of(field: Field, money: str) -> list[Column]:
         return _columns_of_record(field, kind, money)
     if isinstance(kind, Money | Amount):
         base = name.removesuffix("_minor")
-        read = _minor_of_amount(field.name) if isinstance(kind, Amount) else _minor_of_money(field.name, money)
+        if isinstance(kind, Amount):
+            read = _minor_of_amount(field.name)
+        else:
+            read = _minor_of_money(field.name, money)
         return [
             Column(f"{base}_minor", "INTEGER", f"{field.label}, in hundredths of {money}.", read),
             Column(base, "REAL", f"{field.label}, in {money}.", _major(read)),
