@@ -258,6 +258,13 @@ def test_words_people_and_money_have_options(browser):
     assert shown["positions"][0]["title"] == "Clerk"
 
 
+def test_the_names_of_additional_fields_are_words_made_of_headings_and_marked_as_data(browser):
+    html = page(browser, upload(browser, TABLE))
+    for name, words in (("company2", "Company2"), ("memberSince", "Member since")):
+        assert f'<option value="extra:{name}" dir="auto">{words}</option>' in html
+    assert '<option value="website" selected>Website</option>' in html
+
+
 def test_a_table_of_people_is_chosen_and_left_out(browser):
     here = upload(browser, "Name,Email\nIda Alder,ida@harbour.example\n", "list.csv")
     fields = fields_of(page(browser, here))

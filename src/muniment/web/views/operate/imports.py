@@ -34,6 +34,7 @@ from muniment.web.views.operate.frame import operate_page
 from muniment.web.views.operate.import_reports import SUBJECTS, column_of, reason_of, shown_changes
 from muniment.web.views.public.company_lists import PARTS
 from muniment.web.views.public.registry import company_context
+from muniment.web.wording.labels import words_of
 
 HOME: Final = "/operate/import"
 ACCEPT: Final = ".csv,.tsv,.txt,.xlsx,.xlsm,.xls,.xlsb,.ods,.json,.jsonl,.zip"
@@ -150,6 +151,19 @@ class OptionField(NamedTuple):
     hint: str
 
 
+class FieldChoice(NamedTuple):
+    """
+    A field that a column can hold.
+
+    Args:
+        is_data: the label is made of the heading, so that no catalogue has it.
+    """
+
+    name: str
+    label: str
+    is_data: bool
+
+
 class ColumnField(NamedTuple):
     """A column on the page."""
 
@@ -158,7 +172,7 @@ class ColumnField(NamedTuple):
     heading: str
     samples: list[str]
     field: str
-    groups: list[tuple[str, list[tuple[str, str]]]]
+    groups: list[tuple[str, list[FieldChoice]]]
     options: list[OptionField]
     is_guess: bool = False
     kind: str = ""
@@ -482,11 +496,11 @@ def encoding_named(name: str) -> str:
 
 
 def label_of(name: str) -> str:
-    """Return the label of a field: that of its declaration, or of an additional member its name in words."""
+    """Return the label of a field: that of its declaration, or of an additional member its name as pages show it."""
     field = field_named(name)
     if field is not None:
         return gettext(field.label)
-    return name.rpartition(".")[2].removeprefix(EXTRA).replace("_", " ").capitalize()
+    return words_of(name.rpartition(".")[2].removeprefix(EXTRA))
 
 
 def _options_of(column: Column) -> tuple[str, ...]:
@@ -557,7 +571,7 @@ def _kind_of_new_field(column: Column) -> str:
     return f"{kind} ({column.currency})" if column.kind == "number" and column.currency else kind
 
 
-def _groups(kind: str, column: Column, new_name: str) -> list[tuple[str, list[tuple[str, str]]]]:
+def _groups(kind: str, column: Column, new_name: str) -> list[tuple[str, list[FieldChoice]]]:
     """
     Return the fields that a column can hold, in groups.
 
@@ -583,12 +597,13 @@ def _groups(kind: str, column: Column, new_name: str) -> list[tuple[str, list[tu
         "address": gettext("Address"),
         EXTRA: gettext("Additional fields, public"),
     }
-    groups: dict[str, list[tuple[str, str]]] = {title: [] for title in titles.values()}
+    groups: dict[str, list[FieldChoice]] = {title: [] for title in titles.values()}
     for name, group in group_of.items():
         label = label_of(name)
         if group == _NEW:
             label = f"{column.label} ({KINDS_OF_FIELDS.get(column.kind, column.kind)})"
-        groups[titles.get(group, titles[""])].append((name, label))
+        is_data = group == EXTRA
+        groups[titles.get(group, titles[""])].append(FieldChoice(name, label, is_data))
     return [(title, options) for title, options in groups.items() if options]
 
 
@@ -648,7 +663,7 @@ def read_form(mapping: FileMapping, facts: JSONObject, sent: Mapping[str, str]) 
         names = names_to_keep(table)
         for at, (column, options) in enumerate(zip(table.column, known["columns"], strict=False)):
             groups = _groups(table.kind, column, names.get(at, ""))
-            allowed = {each for _, fields in groups for each, _ in fields}
+            allowed = {field.name for _, fields in groups for field in fields}
             _read_column(f"{name}-c{at}", column, options["options"], allowed, sent)
     mapping.same_name_is_same_person = "same" in sent if "has-same" in sent else mapping.same_name_is_same_person
     return mapping
