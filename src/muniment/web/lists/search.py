@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, cast
 from urllib.parse import urlencode
 
+import msgspec
 from django.conf import settings
 from django.http import QueryDict
 from django.utils.functional import keep_lazy_text
@@ -25,6 +26,7 @@ from muniment.schema.kinds import Boolean, Country
 from muniment.schema.objects import Schema
 from muniment.searches.news import WantedSearch
 from muniment.store.queries import ListQuery
+from muniment.web.requests.page_cache import reader
 from muniment.web.requests.pages import Words
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page
 from muniment.web.wording.labels import labelled
@@ -551,4 +553,25 @@ def _removals(search: Search) -> Iterator[tuple[Chip, Search]]:
         yield Chip("", gettext("“%(words)s”") % {"words": search.q}, less.address()), less
     for parameter, value in search.each():
         less = search.without_value(parameter.name, value)
-        yield Chip(str(parameter.label), parameter.label_of(value), less.address()), less
+        yield Chip(str(parameter.label), shown_value(parameter, value), less.address()), less
+
+
+def shown_value(parameter: ListFilter, value: str) -> str:
+    """Return a chosen value as pages write it: of a company that is chosen by its slug, the name."""
+    if parameter.name == "company":
+        document = reader().document("company", value)
+        if document is not None:
+            return msgspec.json.decode(document.body, type=_OfCompany).data.company.name
+    return parameter.label_of(value)
+
+
+class _Named(msgspec.Struct):
+    name: str
+
+
+class _Company(msgspec.Struct):
+    company: _Named
+
+
+class _OfCompany(msgspec.Struct):
+    data: _Company

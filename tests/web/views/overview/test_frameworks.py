@@ -93,6 +93,8 @@ def test_a_company_shows_the_frameworks_that_it_runs(visitor, publisher):
     of_harbour = visitor.get("/frameworks?company=harbour").text
     chosen = r'<a id="company-[^"]*" href="([^"]*)" aria-current="true"><bdi>(.*?)</bdi> <span class="n">(\d+)'
     assert re.findall(chosen, of_harbour) == [("/frameworks", "Harbour", "8")]
+    assert "Company: Harbour" in of_harbour
+    assert "Company: harbour" not in of_harbour
     publisher.unlist("framework", *(f"prize-{n}" for n in range(20, 28)))
     assert "prize-20" not in visitor.get("/companies/harbour").text
 

@@ -44,6 +44,7 @@ from muniment.web.lists.search import (
     registry_list,
     reliefs_of,
     save_address,
+    shown_value,
     title_of,
 )
 from muniment.web.lists.value_chips import named_values, value_chips
@@ -467,7 +468,7 @@ def _options(search: Search, parameter: ListFilter, counted: CountedFacet, chose
         yield Option(_id(parameter, value), parameter.label_of(value), total, address(after_click), bool(selected))
     for value in uncounted:
         others = [other for other in chosen if other != value]
-        yield Option(_id(parameter, value), parameter.label_of(value), 0, address(others), is_chosen=True)
+        yield Option(_id(parameter, value), shown_value(parameter, value), 0, address(others), is_chosen=True)
 
 
 def _selected(parameter: ListFilter, value: str, chosen: Sequence[str]) -> list[str]:
