@@ -26,7 +26,7 @@ from zlib import crc32
 import msgspec
 
 from muniment.kernel.http.representations import digest
-from muniment.store import chain, public_log
+from muniment.store import chain, public_log, value_bits
 from muniment.store.published_document import KINDS, PublishedDocument, PublishedEntry
 from muniment.store.search import text_index, vocabulary
 from muniment.store.search.text_index import Columns, Replacements
@@ -39,7 +39,7 @@ NUMBERS: Final = {"treasury_minor": "company", "team_size": "company", "company_
 """Columns by which documents are sorted and bounded, each with the only kind that has it."""
 
 
-SCHEMA_VERSION: Final = 12
+SCHEMA_VERSION: Final = 13
 READABLE_SCHEMAS: Final = frozenset({SCHEMA_VERSION})
 """Versions whose tables this version can read, so that it serves them until their documents are rendered again."""
 UNBUILT: Final = "unbuilt"
@@ -88,6 +88,7 @@ _TABLES: Final = (
     "CREATE INDEX IF NOT EXISTS published_value_used ON published_value (kind, name, n)",
     """CREATE TABLE IF NOT EXISTS published_facet (
         value_id INTEGER NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (value_id, position)) WITHOUT ROWID""",
+    value_bits.TABLE,
     *(statement for kind in KINDS for statement in text_index.tables(kind)),
     *(statement for kind in KINDS for statement in vocabulary.tables(kind)),
     """CREATE TABLE IF NOT EXISTS published_change (
@@ -709,6 +710,7 @@ class Values:
         self._ids = _ValueIds(connection)
         self._added: Counter[int] = Counter()
         self._entered: list[tuple[int, int]] = []
+        self._memberships = value_bits.Memberships()
 
     def ids_of(self, kind: str, facets: Mapping[str, Iterable[str]]) -> list[int]:
         """Return the ids of the facets of a document, each once."""
@@ -721,6 +723,7 @@ class Values:
     def enter(self, values: list[int], position: int) -> None:
         self._entered += [(value, position) for value in values]
         self._added.update(values)
+        self._memberships.set(values, position, has_value=True)
 
     def leave(self, values: list[int], position: int) -> None:
         if not values:
@@ -729,6 +732,7 @@ class Values:
         left = [(value, position) for value in values]
         self._connection.executemany("DELETE FROM published_facet WHERE value_id = ? AND position = ?", left)
         self._added.subtract(values)
+        self._memberships.set(values, position, has_value=False)
 
     def _write_entered(self) -> None:
         insert_rows(self._connection, "published_facet", sorted(self._entered, key=itemgetter(0)))
@@ -741,6 +745,7 @@ class Values:
             "UPDATE published_value SET n = n + ?, changed = ? WHERE id = ?",
             [(added, sequence, value) for value, added in self._added.items()],
         )
+        self._memberships.write(self._connection, self._added)
         self._connection.executemany(
             "DELETE FROM published_value WHERE id = ? AND n <= 0",
             [(value,) for value, added in self._added.items() if added < 0],

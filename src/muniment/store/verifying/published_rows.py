@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from muniment.kernel.http.representations import digest
+from muniment.store import value_bits
 from muniment.store.items import ITEM
 from muniment.store.published import SCHEMA_VERSION, columns_of, provenance_member, with_checksum
 from muniment.store.published_document import KINDS, PublishedDocument
@@ -166,6 +167,9 @@ def faults_of_indexes(connection: sqlite3.Connection) -> list[str]:
     ).fetchone()[0]
     if miscounted:
         found.append(f"{miscounted:,} filter values have a wrong count")
+    wrong_bits = value_bits.faults(connection)
+    if wrong_bits:
+        found.append(f"{wrong_bits:,} filter values have wrong bits")
     return found
 
 
