@@ -55,7 +55,7 @@ KNOWN = {
     "MATCH ? LIMIT ?": "a search counts matches up to the limit of a wide one",
     'COUNT("registry_company"."id") FILTER': "the operators' overview counts what listings lack, in one reading",
     "SELECT count(*) FROM published_document WHERE kind = ? AND treasury_minor": "treasuries are counted in an index",
-    "SELECT json_group_array(position": "the documents of a value that has no bits, of which there are fewer than 4,096",
+    "SELECT json_group_array(position": "the documents of a value that has no bits, fewer than 4,096",
     "UPDATE published_log": "what the full-text index writes before it is counted to it",
     "UPDATE published_meta": "what the full-text index writes at a commit is counted to the last statement",
 }
