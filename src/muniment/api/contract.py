@@ -455,9 +455,10 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
             {"type": "array", "items": ref("ClosestOfAll")}, "Similar items, if no name is or begins with the words."
         ),
         notUnderstood=_described(
-            {"type": "array", "items": TEXT}, "If nothing is found, the words that no name in `closest` explains."
+            {"type": "array", "items": TEXT},
+            "If nothing is found, the words that neither a name in `closest` nor a value of a filter explains.",
         ),
-        hint=_described(TEXT, "Why nothing is found, with values in use."),
+        hint=_described(TEXT, "Why nothing is found, with values in use, or filters that the words name."),
     ),
     "ChangeList": _open_object(
         {

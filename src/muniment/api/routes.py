@@ -293,7 +293,7 @@ def search(context: Context, _path: str, values: Values, headers: bytes) -> Resu
     """Return the results of a search over all kinds, or over one."""
     kinds = KINDS if values["kind"] is None else (values["kind"],)
     limit = values["limit"] or SEARCH_LIMIT
-    found = everything.search(context.reader, values["q"], limit=limit, kinds=kinds)
+    found = everything.search(context.reader, values["q"], limit=limit, listings=context.schema.listings, kinds=kinds)
     totals = {COLLECTIONS[kind]: total for kind, total in found.totals.items()}
     why = everything.why(context.reader, values["q"], found)
     data = [_search_result(context, result, matched) for result, matched in zip(found.results, why, strict=True)]
@@ -857,7 +857,8 @@ ROUTES: Final = (
         "order of their own list. `totals` counts all matches of each kind: the lists page through them with the same "
         "`q`, and frameworks come with `kind=framework` and a larger `limit`. What is only similar, such as a "
         "misspelled name, is in `closest` and in no total. Every word must match: if nothing has all of them, "
-        "`notUnderstood` has the words that no name explains. Conditions are filters of the lists.",
+        "`notUnderstood` has the words that neither a name nor a value of a filter explains, and `hint` names the "
+        "filters whose values are among the words. Conditions are filters of the lists.",
         schema="SearchResults",
         answer=search,
         parameters=SEARCH,

@@ -29,7 +29,7 @@ from muniment.kernel.http.representations import digest, is_ahead, is_stamp
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
-from muniment.schema.filters import Chosen
+from muniment.schema.filters import Chosen, Listing
 from muniment.store import sheets
 from muniment.store.cache import EVERYTHING, Dependency, ResponseCache, note, noted_now
 from muniment.store.database import handles
@@ -54,6 +54,7 @@ from muniment.store.published import (
 from muniment.store.published_document import KINDS
 from muniment.store.queries import ListQuery, parse_cursor, selection
 from muniment.store.search.closest import Closest, guidance_of, keys_from, nearest_keys, unknown_keys
+from muniment.store.search.named_values import NamedValue, is_value, named_values
 from muniment.store.snapshot_state import SnapshotState, changed_dependencies, changes_after, load
 from muniment.store.tables import FILE_NAME
 from muniment.store.tables.statements import Statements
@@ -736,6 +737,16 @@ class Reader(PublishedFile):
             (kind, name, limit),
         )
         return [row[0] for row in rows]
+
+    def named_values(self, listing: Listing, q: str) -> list[NamedValue]:
+        """Return the values of different filters of a list that words of *q* name."""
+        with self.snapshot((listing.kind, "*")) as (connection, state):
+            return named_values(connection, listing, state.totals[listing.kind][0], q)
+
+    def is_value(self, kind: str, name: str, text: str) -> bool:
+        """Return whether a value in use of a filter is *text* as a whole, in any form that it takes for the same."""
+        note((kind, "*"))
+        return is_value(self._connection(), kind, name, text)
 
     def count(self, kind: str) -> int:
         note((kind, "*"))

@@ -1,11 +1,17 @@
 """One search over all kinds: their order together, their totals, and what is close."""
 
+from functools import partial
+
 import pytest
 
 from make.published import Publisher, company, framework, person
+from muniment.schema.objects import registry_schema
 from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
-from muniment.store.search.everything import search, summary_of, trimmed
+from muniment.store.search import everything as searching
+from muniment.store.search.everything import summary_of, trimmed
+
+search = partial(searching.search, listings=registry_schema("USD").listings)
 
 
 @pytest.fixture
@@ -120,6 +126,45 @@ def test_what_only_shares_a_word_with_a_query_is_left_out(reader):
 
 def test_a_name_that_is_similar_to_the_whole_query_explains_its_words(reader):
     assert search(reader, "ben strom", limit=5).not_understood == ()
+
+
+def test_words_that_are_values_of_filters_are_understood_and_names_like_others_are_left_out(publisher, reader):
+    publisher.publish(
+        company(20, "kelp-guild", name="Kelp Guild", type="DAO", address=[{"city": "Zug", "country": "CH"}]),
+        company(21, "tern", name="Tern Fund", type="VC"),
+        company(22, "zug", name="Zug Ferries", type="VC", status="inactive"),
+        person(20, "lars-gest", name="Lars Gest Daoud", positions=(("Chair", "kelp-guild"),)),
+    )
+    reader.refresh()
+    assert reader.people(ListQuery(q="Largest DAOs")).closest[0].id == "lars-gest"
+    largest = search(reader, "Largest DAOs", limit=5)
+    assert (largest.results, largest.closest, largest.not_understood) == ([], (), ("Largest",))
+    assert largest.hint == (
+        'No company, person or framework matches "Largest DAOs". '
+        "Some words are values of filters: list companies with type=DAO."
+    )
+    swiss = search(reader, "inactive DAOs of Switzerland?", limit=5)
+    assert [(each.name, each.value) for each in swiss.named] == [
+        ("status", "inactive"),
+        ("type", "DAO"),
+        ("country", "CH"),
+    ]
+    assert swiss.not_understood == ("of",)
+    chairs = search(reader, "chairs anywhere", limit=5, kinds=("person",))
+    assert [(each.name, each.value) for each in chairs.named] == [("title", "chairs")]
+    assert (
+        chairs.hint
+        == 'No person matches "chairs anywhere". Some words are values of filters: list people with title=chairs.'
+    )
+
+
+def test_a_name_in_a_question_stays_the_closest_although_it_is_a_value_too(publisher, reader):
+    publisher.publish(company(20, "kelp-guild", name="Kelp Guild", themes=["kelp guild"]))
+    reader.refresh()
+    asked = search(reader, "who runs Kelp Guild", limit=5)
+    assert [each.id for _, each in asked.closest] == ["kelp-guild"]
+    assert asked.not_understood == ("who", "runs")
+    assert "You may mean one of the closest results. Some words are values" in asked.hint
 
 
 def test_nothing_at_all_has_a_hint(reader):

@@ -1,10 +1,15 @@
 """Names that companies had: where what had them comes, and what is said of it."""
 
+from functools import partial
+
 import pytest
 
 from make.published import company, ids, person
 from make.queries import companies_by
-from muniment.store.search.everything import search
+from muniment.schema.objects import registry_schema
+from muniment.store.search import everything
+
+search = partial(everything.search, listings=registry_schema("USD").listings)
 
 
 @pytest.fixture

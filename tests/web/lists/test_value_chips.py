@@ -8,7 +8,9 @@ from django.test import Client
 
 from make.published import Publisher, company, framework, person
 from muniment.languages.speaking import speaking
+from muniment.schema.objects import registry_schema
 from muniment.store.reader import Reader
+from muniment.store.search import everything
 from muniment.web.lists import value_chips
 from muniment.web.lists.search import Search, registry_list
 from muniment.web.lists.value_chips import chips_of_everything
@@ -217,6 +219,12 @@ def test_of_several_filters_with_the_same_value_the_most_frequent_is_named(publi
     assert named("fleets anywhere") == ([fleet], None)
 
 
+def test_a_word_within_a_title_is_no_title(publisher):
+    publisher.publish(person(9, "dee", name="Dee Reed", positions=(("Chair of the board", "company-1"),)))
+    page_cache.reader().refresh()
+    assert named("who has the chair", "people") == ([("Title", "chair", 3, "/people?title=chair")], None)
+
+
 def test_two_letters_name_a_value_only_in_capitals(publisher):
     assert named("daos in VC") is not None
     assert named("firms in vc") is None
@@ -242,3 +250,27 @@ def test_the_page_of_a_search_without_results_offers_the_values_that_its_words_n
     assert 'href="/companies?city=Zug"' in html
     assert re.search(r'href="/companies\?type=DAO&city=Zug"[^>]*>2 results have all of them<', html)
     assert "No result has all of them" in Client().get("/search?q=VC+in+zug").content.decode()
+
+
+def test_a_search_that_names_a_value_offers_no_names_with_similar_letters(publisher):
+    publisher.publish(person(9, "lars-gest", name="Lars Gest Daoud"))
+    page_cache.reader().refresh()
+    assert "Lars Gest" in Client().get("/search?q=largest+daous").content.decode()
+    for path in ("/search?q=largest+daos", "/search/box?q=largest+daos", "/companies?q=largest+daos"):
+        html = Client().get(path).content.decode()
+        assert 'href="/companies?type=DAO"' in html, path
+        assert "Lars Gest" not in html, path
+
+
+def test_the_page_and_the_api_say_the_same_of_words_that_they_do_not_understand(publisher):
+    publisher.publish(company(9, "kelp", name="Kelp"))
+    page_cache.reader().refresh()
+    text = "Largest DAOs beside Kelp"
+    listings = registry_schema("USD").listings
+    of_api = everything.search(page_cache.reader(), text, limit=8, listings=listings).guidance()
+    assert of_api["notUnderstood"] == ["Largest", "beside"]
+    assert "Not understood: <bdi>Largest, beside</bdi>." in Client().get(f"/search?q={text}").content.decode()
+    # A page knows values by their labels in its language too.
+    german = Client(headers={"Accept-Language": "de"}).get("/search?q=inaktiv+neben+Kelp").content.decode()
+    assert 'href="/companies?status=inactive"' in german
+    assert "<bdi>neben</bdi>" in german

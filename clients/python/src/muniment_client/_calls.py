@@ -469,7 +469,8 @@ class Calls:
         their own list. `totals` counts all matches of each kind: the lists page through them with the same `q`, and
         frameworks come with `kind=framework` and a larger `limit`. What is only similar, such as a misspelled name,
         is in `closest` and in no total. Every word must match: if nothing has all of them, `notUnderstood` has the
-        words that no name explains. Conditions are filters of the lists.
+        words that neither a name nor a value of a filter explains, and `hint` names the filters whose values are
+        among the words. Conditions are filters of the lists.
         """
         return self._get("/api/v1/search", {"q": q, "kind": kind, "limit": limit}, SearchResults)
 

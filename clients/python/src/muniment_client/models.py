@@ -460,9 +460,9 @@ class SearchResults(Struct, frozen=True, kw_only=True):
     closest: list[ClosestOfAll] | None = None
     """Similar items, if no name is or begins with the words."""
     not_understood: list[str] | None = field(default=None, name="notUnderstood")
-    """If nothing is found, the words that no name in `closest` explains."""
+    """If nothing is found, the words that neither a name in `closest` nor a value of a filter explains."""
     hint: str | None = None
-    """Why nothing is found, with values in use."""
+    """Why nothing is found, with values in use, or filters that the words name."""
 
 
 class SearchResultsTotals(Struct, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ from muniment.store.reader import Found
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS, Everything
 from muniment.store.search.forgiving import SIMILAR
+from muniment.store.search.named_values import words_of
 from muniment.store.search_text import pieces
 
 MAX_RESULTS: Final = 10
@@ -56,7 +57,8 @@ class SearchTools(PublicAnswers):
         return self._cached(("mcp", "search", query), KINDS, lambda: self._search(query), quick=False)
 
     def _search(self, query: str) -> Marked:
-        found = _without_chance(query, everything.search(self.reader, query, limit=MAX_RESULTS))
+        searched = everything.search(self.reader, query, limit=MAX_RESULTS, listings=self._schema.listings)
+        found = _without_chance(query, searched)
         found = found._replace(results=found.results[:MAX_RESULTS])
         listed = self._matches(query, found)
         close, published = self._close_documents(found)
@@ -190,14 +192,15 @@ def _without_chance(query: str, found: Everything) -> Everything:
     if found.results or len(pieces(query)) <= WORDS_OF_A_NAME:
         return found
     closest = tuple((kind, each) for kind, each in found.closest if not 0 < each.similarity < SIMILAR)
-    if found.closest and not closest:
+    if found.closest and not (closest or found.named):
         found = found._replace(hint=hint)
-    return found._replace(closest=closest, not_understood=everything.not_understood(query, closest))
+    not_understood = everything.not_understood(query, closest, words_of(found.named))
+    return found._replace(closest=closest, not_understood=not_understood)
 
 
 def _hint_of(query: str, found: Everything) -> str:
     """Return the hint of an unsuccessful search: a statement that is near, or the tools that take conditions."""
-    if len(found.not_understood) < WORDS_OF_A_NAME:
+    if len(found.not_understood) + len(found.named) < WORDS_OF_A_NAME:
         return found.hint
     named = "The results are only names that the query contains. " if found.closest else ""
     statement = near_statement(query, [each.id for kind, each in found.closest if kind == "company"])

@@ -1,18 +1,21 @@
 """One search over companies, people and frameworks: in one order, and by which value each result was found."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.texts import without_controls
+from muniment.schema.filters import Listing
 from muniment.store import search_text
 from muniment.store.published_document import KINDS
 from muniment.store.queries import ListQuery
 from muniment.store.reader import ListPage, Reader
 from muniment.store.search.closest import MAX_CLOSEST, Closest
+from muniment.store.search.forgiving import ALIKE
+from muniment.store.search.named_values import PUNCTUATION, NamedValue, words_of
 from muniment.store.search.ranking import Tier
 from muniment.store.search.values import MAX_SHOWN
 from muniment.store.search_text import pieces
@@ -22,7 +25,6 @@ MAX_QUERY_CHARACTERS: Final = 200
 MAX_SUMMARY_CHARACTERS: Final = 160
 MAX_EXPLAINED: Final = 10
 """Results of which the whole document is read to tell why they are found."""
-_PUNCTUATION: Final = "?!.,:;\"'()"
 _MARKUP: Final = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)|[*`#>|~]+|(?<!\w)_+|_+(?!\w)")
 """Links of Markdown, of which the words stay, and its signs."""
 
@@ -70,7 +72,8 @@ class Everything(NamedTuple):
         totals: the number of matches by kind.
         closest: similar documents, each with its kind, if no name has the words; otherwise those that had the name.
         hint: what to do if nothing is found.
-        not_understood: if nothing is found, the words of the query that no name in *closest* has.
+        named: if nothing is found, the values of filters that words of the query name, all of the same list.
+        not_understood: if nothing is found, the words of the query that neither a name in *closest* nor a value has.
         version: the version of the file; the lowest one if it changed during the search.
     """
 
@@ -78,6 +81,7 @@ class Everything(NamedTuple):
     totals: dict[str, int]
     closest: tuple[tuple[str, Closest], ...]
     hint: str
+    named: tuple[NamedValue, ...]
     not_understood: tuple[str, ...]
     version: int
     modified_at: str
@@ -94,12 +98,26 @@ class Everything(NamedTuple):
         return members
 
 
-def search(reader: Reader, q: str, *, limit: int, kinds: Collection[str] = KINDS) -> Everything:
-    """Search *kinds* for *q*, which has at least one character that is not blank; at most *limit* results of each."""
+def search(
+    reader: Reader, q: str, *, limit: int, listings: Mapping[str, Listing], kinds: Collection[str] = KINDS
+) -> Everything:
+    """
+    Search *kinds* for *q*, which has at least one character that is not blank; at most *limit* results of each.
+
+    Args:
+        listings: the lists with their filters, by kind.
+    """
     pages = {kind: reader.page(kind, ListQuery(q=q, page_size=limit)) for kind in kinds}
     words = pieces(q)
     results, best_tier = _merged(pages, words)
     closest = _closest(pages, results, words, only_former=best_tier <= Tier.BEGUN)
+    named_kind = ""
+    named: list[NamedValue] = []
+    if not results:
+        named_kind, named = _named(reader, q, listings, kinds)
+    words_of_values = words_of(named)
+    if named:
+        closest = tuple((kind, document) for kind, document in closest if is_meant(document))
     # Pages of several editions have no time in common.
     versions = {page.version for page in pages.values()}
     modified_at = next(iter(pages.values())).modified_at if len(versions) == 1 else ""
@@ -107,8 +125,9 @@ def search(reader: Reader, q: str, *, limit: int, kinds: Collection[str] = KINDS
         results=results,
         totals={kind: page.total for kind, page in pages.items()},
         closest=closest,
-        hint="" if results else _hint(q, pages, has_closest=bool(closest)),
-        not_understood=() if results else not_understood(q, closest),
+        hint="" if results else _hint(q, pages, named_kind, named, has_closest=bool(closest)),
+        named=tuple(named),
+        not_understood=() if results else not_understood(q, closest, words_of_values),
         version=min(versions),
         modified_at=modified_at,
     )
@@ -165,25 +184,66 @@ def _closest(
     return tuple((kind, document) for _, kind, document in ordered[:MAX_CLOSEST])
 
 
-def not_understood(q: str, closest: Sequence[tuple[str, Closest]]) -> tuple[str, ...]:
-    """Return the words of an unsuccessful query that no name explains; none if a name is similar to the whole query."""
-    explained: set[str] = set()
+def _named(
+    reader: Reader, q: str, listings: Mapping[str, Listing], kinds: Collection[str]
+) -> tuple[str, list[NamedValue]]:
+    """Return the first kind of which words of a query name values, and these values."""
+    for kind in kinds:
+        values = reader.named_values(listings[kind], q)
+        if values:
+            return kind, values
+    return "", []
+
+
+def with_values_named(q: str, found: Everything, words_of_values: Collection[str]) -> Everything:
+    """Return what an unsuccessful query finds if it also names values of filters with these words."""
+    closest = tuple((kind, document) for kind, document in found.closest if is_meant(document))
+    explained = {*words_of_values, *words_of(found.named)}
+    return found._replace(closest=closest, not_understood=not_understood(q, closest, explained))
+
+
+def is_meant(document: Closest) -> bool:
+    """
+    Return whether a query may mean a document that is close to it although words of it name values of filters.
+
+    "Largest DAOs" means the type, and no person whose name has similar letters.
+    """
+    return document.is_former or document.is_named or document.similarity >= ALIKE
+
+
+def not_understood(q: str, closest: Sequence[tuple[str, Closest]], words_of_values: Collection[str]) -> tuple[str, ...]:
+    """
+    Return the words of an unsuccessful query that neither a name nor a value of a filter explains.
+
+    There are none if a name is similar to the whole query.
+    """
+    explained = set(words_of_values)
     for _, document in closest:
         if document.similarity or document.is_former:
             return ()
         explained.update(pieces(document.name))
-    words = (word.strip(_PUNCTUATION) for word in q.split())
+    words = (word.strip(PUNCTUATION) for word in q.split())
     return tuple(dict.fromkeys(word for word in words if word and not explained.issuperset(pieces(word))))
 
 
-def _hint(q: str, pages: dict[str, ListPage], *, has_closest: bool) -> str:
-    """Return the hint of the only kind; of several, what is common to them."""
-    if len(pages) == 1:
+def _hint(
+    q: str, pages: dict[str, ListPage], named_kind: str, named: Sequence[NamedValue], *, has_closest: bool
+) -> str:
+    """Return which filters the query names; else the hint of the only kind, or of several, what is common to them."""
+    if len(pages) == 1 and not named:
         return next(iter(pages.values())).hint
     *first, last = pages
+    kinds = f"{', '.join(first)} or {last}" if first else last
     shown = without_controls(q)[:MAX_SHOWN]
-    other = "You may mean one of the closest results." if has_closest else "Use fewer or other words."
-    return f'No {", ".join(first)} or {last} matches "{shown}". {other}'
+    advice = []
+    if has_closest:
+        advice.append("You may mean one of the closest results.")
+    if named:
+        filters = " and ".join(f"{value.name}={without_controls(value.value)[:MAX_SHOWN]}" for value in named)
+        advice.append(f"Some words are values of filters: list {COLLECTIONS[named_kind]} with {filters}.")
+    if not advice:
+        advice.append("Use fewer or other words.")
+    return " ".join((f'No {kinds} matches "{shown}".', *advice))
 
 
 class _Names(msgspec.Struct, rename="camel"):

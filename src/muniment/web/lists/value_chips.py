@@ -9,6 +9,7 @@ from django.conf import settings
 from muniment.languages.catalogues import SOURCE
 from muniment.languages.speaking import speaking
 from muniment.schema.filters import Chosen
+from muniment.store.search.named_values import MAX_WORDS, may_be_value, spans
 from muniment.store.search.values import has_beginnings, same_names, singular
 from muniment.store.search_text import pieces
 from muniment.web.lists.search import ListFilter, ListName, Search, list_query, registry_list
@@ -16,9 +17,6 @@ from muniment.web.requests.page_cache import reader
 
 SHOWN: Final = 4
 """Maximum values suggested: they fill two lines on a phone."""
-MAX_WORDS: Final = 6
-"""Words of a search that are compared with values: at most 15 look-ups in each list, of 1 to 2 ms."""
-MAX_WORDS_OF_VALUE: Final = 3
 MAX_CODES: Final = 300
 """Values in use of a filter whose values have labels, such as countries."""
 LISTS: Final[tuple[ListName, ...]] = ("companies", "people", "frameworks")
@@ -60,10 +58,12 @@ class NamedValues(NamedTuple):
     Args:
         chips: each alone.
         together: the number of items that have all of them, and the address of their list; None of a single value.
+        words: of the search, folded, that name them.
     """
 
     chips: list[ValueChip]
     together: tuple[int, str] | None
+    words: frozenset[str]
 
 
 def named_in_everything(text: str) -> NamedValues | None:
@@ -82,26 +82,24 @@ def named_values(search: Search) -> NamedValues | None:
         return None
     values: list[ValueInUse] = []
     used_places: set[int] = set()
-    # Values of several words first: in "New York", neither word is looked for alone.
-    for length in range(min(len(words), MAX_WORDS_OF_VALUE), 0, -1):
-        for start in range(len(words) - length + 1):
-            places = set(range(start, start + length))
-            if not used_places.isdisjoint(places):
-                continue
-            value = _named(search, " ".join(words[start : start + length]))
-            if value and all(value.parameter != other.parameter for other in values):
-                values.append(value)
-                used_places |= places
+    for places, text in spans(words):
+        if not used_places.isdisjoint(places):
+            continue
+        value = _named(search, text)
+        if value and all(value.parameter != other.parameter for other in values):
+            values.append(value)
+            used_places.update(places)
     if not values:
         return None
+    words_of_values = frozenset(pieces(" ".join(words[place] for place in sorted(used_places))))
     searched = search.without_words()
     chips = [_chip(searched, value) for value in values]
     if len(values) == 1:
-        return NamedValues(chips, None)
+        return NamedValues(chips, None, words_of_values)
     for value in values:
         searched = replace(searched, chosen={**searched.chosen, value.parameter.name: (value.text,)}, page=1)
     total = reader().page(search.of.kind, list_query(searched, page_size=1)).total
-    return NamedValues(chips, (total, searched.address()))
+    return NamedValues(chips, (total, searched.address()), words_of_values)
 
 
 class ValueInUse(NamedTuple):
@@ -114,12 +112,14 @@ class ValueInUse(NamedTuple):
 
 def _named(search: Search, text: str) -> ValueInUse | None:
     """Return the value that is *text*, in any form that its filter takes for the same: of several the most frequent."""
-    if len(text) < 3 and not text.isupper():  # "in" and "of" are no values, "CA" and "UK" may be
+    if not may_be_value(text):
         return None
     values = []
     for value in _suggested(search, text):
         forms = same_names(value.parameter.name, value.text)
-        if singular(text) in (*forms, singular(value.parameter.label_of(value.text))):
+        is_named = singular(text) in (*forms, singular(value.parameter.label_of(value.text)))
+        # A filter that looks within texts, such as titles, finds a single word of one too.
+        if is_named and reader().is_value(search.of.kind, value.parameter.name, value.text):
             values.append(value)
     return max(values, key=lambda value: value.total, default=None)
 

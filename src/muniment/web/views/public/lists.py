@@ -27,6 +27,7 @@ from muniment.languages.writing import number
 from muniment.store.lists.facets import Facet as CountedFacet
 from muniment.store.reader import ListPage
 from muniment.store.search.closest import Closest
+from muniment.store.search.everything import is_meant
 from muniment.store.search.values import singular
 from muniment.web.context import address
 from muniment.web.lists.search import (
@@ -347,7 +348,12 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "updates": updates.offered_for_search(search),
     }
     if not page.total:
-        context["named"] = named_values(search)
+        named = named_values(search)
+        if named:
+            context["named"] = named
+            if not search.chosen:  # with filters, what is closest may be what they have left out
+                meant = [document for document in page.closest if is_meant(document)]
+                context["closest"] = _by_reason(search, meant)
         context["reliefs"] = reliefs_of(search, lambda less: find(less, 1).total)
     return TemplateResponse(request, f"registry/{name}.html", context)
 

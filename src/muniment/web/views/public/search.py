@@ -1,10 +1,12 @@
 """The search page over all kinds, and its description for browsers."""
 
 import json
+from collections.abc import Collection
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 from xml.sax.saxutils import escape, quoteattr
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import get_template
 from django.template.response import TemplateResponse
@@ -63,7 +65,11 @@ def search(request: HttpRequest) -> HttpResponse:
     if text:
         kinds = (kind,) if kind else KINDS
         limit = SHOWN_ALONE if kind else SHOWN
-        answer = everything.search(reader(), text, limit=limit, kinds=kinds)
+        answer = _found(text, limit=limit, kinds=kinds)
+        named = None if answer.results else named_in_everything(text)
+        if named:
+            # Pages know values by their labels too, in the language of the visitor.
+            answer = everything.with_values_named(text, answer, named.words)
         closest = []
         for kind_of_document, document in answer.closest:
             why = guidance(document.why).rstrip(".") if document.is_former else ""
@@ -77,7 +83,7 @@ def search(request: HttpRequest) -> HttpResponse:
             "closest": closest,
             "not_understood": ", ".join(answer.not_understood),
             "value_chips": chips_of_everything(text),
-            "named": None if answer.results else named_in_everything(text),
+            "named": named,
             "as_json": f"/api/v1/search?{urlencode(query)}",
             "printed_address": f"{address(request)}{request.path}?{urlencode(query)}",
         }
@@ -100,7 +106,12 @@ def box(request: HttpRequest) -> HttpResponse:
     text = everything.trimmed(request.GET.get("q", ""))
     if not text:
         return HttpResponse()
-    answer = everything.search(reader(), text, limit=SUGGESTIONS)
+    answer = _found(text, limit=SUGGESTIONS)
+    chips = chips_of_everything(text)
+    named = None if answer.results or chips else named_in_everything(text)
+    if named:
+        answer = everything.with_values_named(text, answer, named.words)
+        chips = named.chips
     former_names = {}
     for kind, document in answer.closest:
         if document.is_former:
@@ -117,7 +128,7 @@ def box(request: HttpRequest) -> HttpResponse:
             options.append(BoxResult(_path(kind, document.id), kinds[kind], document.name, "", text_below))
     context = {
         "q": text,
-        "chips": chips_of_everything(text),
+        "chips": chips,
         "options": options,
         "is_close": bool(options) and not answer.results,
         "total": sum(answer.totals.values()),
@@ -133,7 +144,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
     descriptions: list[str] = []
     addresses: list[str] = []
     if text:
-        base, answer = address(request), everything.search(reader(), text, limit=SUGGESTIONS)
+        base, answer = address(request), _found(text, limit=SUGGESTIONS)
         for result in answer.results:
             names.append(result.name)
             descriptions.append(result.about)
@@ -174,6 +185,10 @@ def description(request: HttpRequest) -> HttpResponse:
         lines.append(f"<Url type={quoteattr(kind)}{rel} template={quoteattr(template)}/>")
     lines.append("</OpenSearchDescription>\n")
     return HttpResponse("\n".join(lines), content_type="application/opensearchdescription+xml; charset=utf-8")
+
+
+def _found(text: str, *, limit: int, kinds: Collection[str] = KINDS) -> Everything:
+    return everything.search(reader(), text, limit=limit, listings=settings.SCHEMA.listings, kinds=kinds)
 
 
 def _groups(text: str, answer: Everything) -> list[Group]:
