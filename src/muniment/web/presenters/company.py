@@ -21,7 +21,7 @@ from muniment.languages.speaking import language
 from muniment.languages.writing import number
 from muniment.schema.company import MAX_NOTE, TREASURY_NOTE
 from muniment.schema.company_parts import ADDRESS, SOCIALS
-from muniment.schema.kinds import Country, Date, Items, Link, Money, Number
+from muniment.schema.kinds import Country, Date, Items, Link, Money, Number, parse_month_and_year
 from muniment.schema.record import Field, Record
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
@@ -161,14 +161,20 @@ def _raising(company: JSONObject, bundle: JSONObject) -> tuple[str, Any, str]:
     return gettext("Raising"), gettext("Yes"), address
 
 
-def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
-    """Return the facts of a company that are no figures of :func:`company_tiles`."""
+def company_facts(company: JSONObject, updated_at: Any, *, was_listed_before: bool = False) -> list[JSONObject]:
+    """
+    Return the facts of a company that are no figures of :func:`company_tiles`.
+
+    Args:
+        was_listed_before: the page also says when the company was added to this registry, which was later.
+    """
+    listed = gettext("Listed at its source") if was_listed_before else gettext("Listed")
     subtype = company.get("orgKind") or ""
     if str(subtype).casefold() == str(company.get("type")).casefold():
         subtype = ""  # the chips under the name show the type
     facts = _facts(
         {"orgKind": labelled("orgKind", subtype), "listed": listed_on(company)},
-        {"orgKind": gettext("Subtype"), "listed": gettext("Listed")},
+        {"orgKind": gettext("Subtype"), "listed": listed},
     )
     for entry in company.get("formerNames") or ():
         facts.append(fact(gettext("Formerly"), former_name(entry)))
@@ -518,6 +524,16 @@ def proposal_row(proposal: JSONObject) -> JSONObject:
 def listed_on(company: JSONObject) -> str:
     """Return the day on which a company was listed, or the month, if only that is known."""
     return day_or_text(company.get("listedAt")) or month_or_text(company.get("createdAt"))
+
+
+def listed_day(company: JSONObject) -> str:
+    """Return the day on which a company was listed as 2024-03-31, or the month, if only that is known; else ""."""
+    if company.get("listedAt"):
+        return str(company["listedAt"])
+    try:
+        return parse_month_and_year(company.get("createdAt") or "").isoformat()[:7]
+    except ValueError:
+        return ""
 
 
 def day_or_text(value: object) -> str:

@@ -186,6 +186,33 @@ def test_a_company_page_shows_when_it_changed(visitor, publisher):
     assert html.index("<li>Updated <time") < html.index("Added to this registry <time")
 
 
+@pytest.mark.parametrize(
+    ("members", "label"),
+    [
+        ({"listedAt": "2024-10-06"}, "Listed at its source"),
+        ({"createdAt": "March 2024"}, "Listed at its source"),
+        ({"listedAt": "2026-05-07"}, "Listed"),
+        ({"createdAt": "May 2026"}, "Listed"),
+        ({"createdAt": "in spring"}, "Listed"),
+    ],
+)
+def test_a_date_of_listing_before_the_registry_had_the_company_is_that_of_its_source(
+    publisher, visitor, members, label
+):
+    publisher.publish(company(70, "kelp", **members), at="2026-05-07T10:00:00.000000Z")
+    page_cache.reader().refresh()
+    html = text(visitor, "/companies/kelp")
+    assert "Added to this registry" in html
+    assert re.search(rf"<dt>{label}</dt>", html)
+    for n in range(9):  # then the page shows the latest changes alone
+        fields = ("treasury" if n % 2 else "teamSize",)
+        publisher.publish(company(70, "kelp", **members, teamSize=n), at="2026-05-08T10:00:00.000000Z", fields=fields)
+    page_cache.reader().refresh()
+    later = text(visitor, "/companies/kelp")
+    assert "Added to this registry" not in later
+    assert "<dt>Listed</dt>" in later
+
+
 def test_a_remote_logo_shows_as_a_monogram(visitor):
     html = text(visitor, "/companies/harbour")
     assert "<img" not in html

@@ -185,6 +185,7 @@ def changes_of(slug: str, most: int, kind: str = "company") -> list[JSONObject]:
     for row in reader().changes_of(kind, slug, most):
         labels = dict.fromkeys(changed_label_of(name, kind) for name in row.fields or ())
         change = {
+            "is_first": row.change == "published",
             "what": CHANGES_IN_WORDS.get(row.change, row.change),
             "fields": ", ".join(labels),
             "day": day(row.at),

@@ -1,5 +1,6 @@
 """The public pages of companies and people, with their JSON-LD for search engines."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -24,6 +25,7 @@ from muniment.web.presenters.company import (
     further_fields,
     has_short_note,
     links_of,
+    listed_day,
     places_of,
     proposal_row,
     rounds_of,
@@ -99,7 +101,9 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
     frameworks = frameworks_of(reader(), facts["id"])
     links = links_of(facts)
     website = _website(facts, links)
-    figures = _figures(bundle, home, len(members))
+    changes = changes_of(facts["id"], CHANGES_SHOWN + 1)
+    shown_changes = changes[:CHANGES_SHOWN]
+    figures = _figures(bundle, home, len(members), was_listed_before=_was_listed_before(facts, shown_changes))
     further = further_fields(_without_note(facts), settings.SCHEMA.company)
     # A heading over a row or two says less than the rows themselves; the website is at the top already.
     shown_links = links
@@ -109,7 +113,6 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
     if len(further) <= FEW_FACTS:
         figures["facts"] += further
         further = []
-    changes = changes_of(facts["id"], CHANGES_SHOWN + 1)
     context = {
         "room": "companies",
         "has_claims": True,
@@ -149,18 +152,27 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "json_ld": json_for_script(profile_of_company(facts, positions, links, address(request))),
         "summary": markdown.plain(facts.get("description") or facts.get("body") or "", 200),
         "canonical": f"{address(request)}{home}",
-        "changes": changes[:CHANGES_SHOWN],
+        "changes": shown_changes,
         "has_more_changes": len(changes) > CHANGES_SHOWN,
     }
     has_network = bool(context["related"])
     return {**context, "parts": parts_of(bundle, home, "", has_network=has_network)}
 
 
-def _figures(bundle: JSONObject, home: str, team_size: int) -> JSONObject:
+def _was_listed_before(company: JSONObject, changes: Sequence[JSONObject]) -> bool:
+    """Return whether a page shows that a company was added to this registry after it was listed: at its source."""
+    if not (changes and changes[-1]["is_first"]):
+        return False
+    listed = listed_day(company)
+    added: str = changes[-1]["at"]
+    return "" < listed < added[: len(listed)]
+
+
+def _figures(bundle: JSONObject, home: str, team_size: int, *, was_listed_before: bool) -> JSONObject:
     """Return the tiles and the facts of a company."""
     facts = bundle["company"]
     tiles = company_tiles(bundle, home, team_size)
-    rows = company_facts(facts, facts["updatedAt"])
+    rows = company_facts(facts, facts["updatedAt"], was_listed_before=was_listed_before)
     if len(tiles) == 1:  # a figure alone is a fact
         return {"tiles": [], "facts": [*tiles, *rows]}
     return {"tiles": tiles, "facts": rows}
