@@ -58,6 +58,8 @@ def found() -> dict[Message, list[str]]:
             places.setdefault(message, set()).add(str(path.relative_to(SOURCE)))
     for message in [*_choices(), *map(Message, phrases.states())]:
         places.setdefault(message, set()).add("schema")
+    for message in _of_tables():
+        places.setdefault(message, set()).add("store/tables/form.py")
     # A text with a plural is also that text without one: a catalogue has each text once.
     for message in [each for each in places if each.plural]:
         places[message] |= places.pop(message._replace(plural=""), set())
@@ -126,6 +128,23 @@ def _choices() -> Iterator[Message]:
             yield from walk(each, seen)
 
     yield from walk(registry_schema("USD"), set())
+
+
+def _of_tables() -> Iterator[Message]:
+    """Yield what columns of the public tables hold, which the page about them shows: descriptions of fields too."""
+    from muniment.kernel.phrases.phrase import Phrase
+    from muniment.schema.objects import registry_schema
+    from muniment.store.tables.form import Form
+
+    def texts(phrase: Phrase) -> Iterator[str]:
+        yield phrase.template
+        for value in phrase.values.values():
+            if isinstance(value, Phrase):
+                yield from texts(value)
+
+    for table in Form(registry_schema("USD")).tables:
+        for column in table.columns:
+            yield from map(Message, texts(column.help))
 
 
 def _parts(value: Any) -> Iterator[Any]:

@@ -509,8 +509,10 @@ def list_tables(context: Context, _path: str, _values: Values, headers: bytes) -
     held, counts = followed
     data = []
     for table in form.tables:
-        columns = [{"name": each.name, "type": each.type, "help": each.help} for each in table.columns]
-        data.append({"name": table.name, "help": table.help, "rows": counts.get(table.name, 0), "columns": columns})
+        columns = [{"name": each.name, "type": each.type, "help": str(each.help)} for each in table.columns]
+        data.append(
+            {"name": table.name, "help": str(table.help), "rows": counts.get(table.name, 0), "columns": columns}
+        )
     body = msgspec.json.encode({"data": data, "edition": held.edition})
     # Of tables of a former form, some have no rows yet.
     is_level = held[:3] == (*place, form.id)

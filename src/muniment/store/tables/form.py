@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.wire import parse_amount, parse_money
 from muniment.schema.company import CSV_LAST
 from muniment.schema.company_parts import ADDRESS, DISTRIBUTION, SOCIALS
@@ -73,18 +74,22 @@ The texts of a company are too long to be stored in the order of its key; all ot
 """
 
 
+_SLUG_OF_COMPANY: Final = Phrase("The slug of the company.")
+
+
 class Column(NamedTuple):
     """
     A column.
 
     Args:
+        help: what it holds; pages translate it.
         value: returns the cell of an object of a document.
         is_long: it comes last, so that statements that do not name it skip its pages.
     """
 
     name: str
     type: Literal["TEXT", "INTEGER", "REAL"]
-    help: str
+    help: Phrase
     value: Callable[[JSONObject], Cell]
     is_long: bool = False
 
@@ -101,7 +106,7 @@ class Table(msgspec.Struct, frozen=True, dict=True):
 
     name: str
     kind: str
-    help: str
+    help: Phrase
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     entries: Callable[[JSONObject], Sequence[JSONObject]]
@@ -165,23 +170,27 @@ class Form:
 def _tables(schema: Schema) -> Iterator[Table]:
     currency = schema.company.by_name["treasury"].kind
     money = currency.currency if isinstance(currency, Money) else ""
-    yield _of_documents("companies", "company", "Companies, one per row.", _company_columns(schema, money), _company)
+    says = Phrase("Companies, one per row.")
+    yield _of_documents("companies", "company", says, _company_columns(schema, money), _company)
     people = [*_columns(schema.person.shown, money), _COMPANY_COUNT]
-    yield _of_documents("people", "person", "People with a profile, one per row.", people, _itself)
+    says = Phrase("People with a profile, one per row.")
+    yield _of_documents("people", "person", says, people, _itself)
     frameworks = _columns(schema.framework.shown, money)
-    yield _of_documents("frameworks", "framework", "Assessment frameworks and programs.", frameworks, _itself)
+    says = Phrase("Assessment frameworks and programs.")
+    yield _of_documents("frameworks", "framework", says, frameworks, _itself)
     for within, record in (("company", schema.company), ("", schema.bundle), ("distribution", DISTRIBUTION)):
         for field in record.shown:
             if isinstance(field.kind, Items):
                 yield _of_list(field, field.kind, within, money)
-    yield Table("socials", "company", "Profiles and contacts of companies.", _SOCIALS, ("company", "network"), _socials)
+    says = Phrase("Profiles and contacts of companies.")
+    yield Table("socials", "company", says, _SOCIALS, ("company", "network"), _socials)
 
 
 def _of_documents(
-    name: str, kind: str, says: str, columns: Iterable[Column], entries: Callable[[JSONObject], Sequence[JSONObject]]
+    name: str, kind: str, says: Phrase, columns: Iterable[Column], entries: Callable[[JSONObject], Sequence[JSONObject]]
 ) -> Table:
     own = [each for each in columns if each.name != "slug"]
-    key = Column("slug", "TEXT", "The name in addresses, which is permanent.", _text(_KEY))
+    key = Column("slug", "TEXT", Phrase("The name in addresses, which is permanent."), _text(_KEY))
     return Table(name, kind, says, _in_order([key, *own]), ("slug",), entries)
 
 
@@ -189,10 +198,9 @@ def _company_columns(schema: Schema, money: str) -> list[Column]:
     built_in = [field for field in schema.company.shown if field not in schema.company.declared]
     columns = _columns(built_in, money)
     for column in _columns([ADDRESS.by_name[name] for name in ("country", "state", "city")], money):
-        help_text = f"{column.help.rstrip('.')}, of the first address."
-        columns.append(_inside(column, _ADDRESS, help=help_text))
-    help_text = "The time of its first change in the feed, as far as it goes back; the last one is updated_at."
-    columns.append(Column("first_change", "TEXT", help_text, _text(_FIRST_CHANGE)))
+        columns.append(_inside(column, _ADDRESS, help=_of_part(Phrase("First address"), column.help)))
+    says = Phrase("The time of its first change in the feed, as far as it goes back; the last one is updated_at.")
+    columns.append(Column("first_change", "TEXT", says, _text(_FIRST_CHANGE)))
     for column in _columns(DISTRIBUTION.shown, money):
         columns.append(_inside(column, "distribution", name=_joined("distribution", column.name)))
     return columns + _columns(schema.company.declared, money)
@@ -208,12 +216,12 @@ def _of_list(field: Field, kind: Items, within: str, money: str) -> Table:
         single = Field(name_of_one, kind.of, field.label, field.help, column="")
         columns = [each._replace(value=_text(_ENTRY)) for each in _columns([single], money)]
     first = [
-        Column("company", "TEXT", "The slug of the company.", _text(_KEY)),
-        Column(_ORDINAL, "INTEGER", "The place in the list, from 1.", _whole(_ORDINAL)),
+        Column("company", "TEXT", _SLUG_OF_COMPANY, _text(_KEY)),
+        Column(_ORDINAL, "INTEGER", Phrase("The place in the list, from 1."), _whole(_ORDINAL)),
     ]
     if name in _IDENTIFIED:
-        first.append(Column("id", "TEXT", "The id within the company, such as eip-1.", _text("id")))
-    says = f"{field.label} of companies, one per row."
+        first.append(Column("id", "TEXT", Phrase("The id within the company, such as eip-1."), _text("id")))
+    says = Phrase("{label} of companies, one per row.", label=Phrase.of(field.label))
     return Table(name, "company", says, _in_order([*first, *columns]), ("company", _ORDINAL), _list(within, field.name))
 
 
@@ -245,7 +253,7 @@ def _columns(fields: Iterable[Field], money: str) -> list[Column]:
 
 
 def _columns_of(field: Field, money: str) -> list[Column]:
-    kind, name, says = field.kind, field.column or snake(field.name), _help(field)
+    kind, name, label = field.kind, field.column or snake(field.name), Phrase.of(field.label)
     if isinstance(kind, Items):
         return []
     if isinstance(kind, Record):
@@ -256,32 +264,30 @@ def _columns_of(field: Field, money: str) -> list[Column]:
             read = _minor_of_amount(field.name)
         else:
             read = _minor_of_money(field.name, money)
-        return [
-            Column(f"{base}_minor", "INTEGER", f"{field.label}, in hundredths of {money}.", read),
-            Column(base, "REAL", f"{field.label}, in {money}.", _major(read)),
-        ]
+        in_minor = Phrase("{label}, in hundredths of {currency}.", label=label, currency=money)
+        in_major = Phrase("{label}, in {currency}.", label=label, currency=money)
+        return [Column(f"{base}_minor", "INTEGER", in_minor, read), Column(base, "REAL", in_major, _major(read))]
     if kind == MONTH:
         month = f"{name.removesuffix('_on')}_month"
-        return [Column(month, "TEXT", f"{field.label}: the month, such as 2024-03.", _month(field.name))]
+        says = Phrase("{label}: the month, such as 2024-03.", label=label)
+        return [Column(month, "TEXT", says, _month(field.name))]
     is_long = field.csv == CSV_LAST or field.name == "description"
-    column = Column(name, _TYPES.get(type(kind), "TEXT"), says, _reader(kind)(field.name), is_long)
+    column = Column(name, _TYPES.get(type(kind), "TEXT"), _help(field), _reader(kind)(field.name), is_long)
     if field.name in _QUANTITIES:
-        says = f"{field.label}: the number alone, to compare and to sum."
+        says = Phrase("{label}: the number alone, to compare and to sum.", label=label)
         return [column, Column(f"{name}_number", "REAL", says, _quantity(field.name))]
     return [column]
 
 
 def _columns_of_record(field: Field, record: Record, money: str) -> list[Column]:
     """Return the columns of an object: of one that refers to a document, its slug and its name."""
-    name = snake(field.name)
+    name, label = snake(field.name), Phrase.of(field.label)
     if "slug" in record.by_name:
-        key = Column(name, "TEXT", f"{field.label}: the slug.", _text("slug"))
-        named = Column(f"{name}_name", "TEXT", f"{field.label}: the name.", _text("name"))
+        key = Column(name, "TEXT", Phrase("{label}: the slug.", label=label), _text("slug"))
+        named = Column(f"{name}_name", "TEXT", Phrase("{label}: the name.", label=label), _text("name"))
         return [_inside(key, field.name), _inside(named, field.name)]
     inner = _columns(record.shown, money)
-    return [
-        _inside(each, field.name, name=_joined(name, each.name), help=f"{field.label}: {each.help}") for each in inner
-    ]
+    return [_inside(each, field.name, name=_joined(name, each.name), help=_of_part(label, each.help)) for each in inner]
 
 
 def _joined(outer: str, inner: str) -> str:
@@ -304,9 +310,14 @@ def _inside(column: Column, member: str, **changed: Any) -> Column:
     return column._replace(value=inner, **changed)
 
 
-def _help(field: Field) -> str:
+def _of_part(label: Phrase, says: str) -> Phrase:
+    """Return what a column of a part of a document holds: after the label of the part."""
+    return Phrase("{label}: {help}", label=label, help=says)
+
+
+def _help(field: Field) -> Phrase:
     text = field.help if field.description is None else field.description
-    return str(text or f"{field.label}.")
+    return Phrase.of(text) if text else Phrase("{label}.", label=Phrase.of(field.label))
 
 
 def snake(name: str) -> str:
@@ -452,10 +463,11 @@ def _socials(document: JSONObject) -> Sequence[JSONObject]:
     return [{"network": name, "value": socials[name], _KEY: document[_KEY]} for name in given]
 
 
+_NETWORKS: Final = ", ".join(field.name for field in SOCIALS.fields)
 _SOCIALS: Final = (
-    Column("company", "TEXT", "The slug of the company.", _text(_KEY)),
-    Column("network", "TEXT", f"One of {', '.join(field.name for field in SOCIALS.fields)}.", _text("network")),
-    Column("value", "TEXT", "The address, the number, or the name there.", _text("value")),
+    Column("company", "TEXT", _SLUG_OF_COMPANY, _text(_KEY)),
+    Column("network", "TEXT", Phrase("One of {names}.", names=_NETWORKS), _text("network")),
+    Column("value", "TEXT", Phrase("The address, the number, or the name there."), _text("value")),
 )
 
 
@@ -465,20 +477,26 @@ def _count_companies(person: JSONObject) -> Cell:
 
 
 _COMPANY_COUNT: Final = Column(
-    "company_count", "INTEGER", "Reviewed companies where the person holds a position.", _count_companies
+    "company_count",
+    "INTEGER",
+    Phrase("Reviewed companies where the person holds a position."),
+    _count_companies,
 )
 CHANGES: Final = Table(
     "changes",
     "",
-    "The change feed: what was published, updated or unlisted, as far as it goes back.",
+    Phrase("The change feed: what was published, updated or unlisted, as far as it goes back."),
     (
-        Column("sequence", "INTEGER", "The number in the feed.", _whole("sequence")),
-        Column("kind", "TEXT", "One of company, person, framework.", _text("kind")),
-        Column("slug", "TEXT", "The slug of the document; absent of a person who was unlisted.", _text("slug")),
-        Column("change", "TEXT", "One of published, updated, unlisted.", _text("change")),
-        Column("at", "TEXT", "The time, RFC 3339.", _text("at")),
+        Column("sequence", "INTEGER", Phrase("The number in the feed."), _whole("sequence")),
+        Column("kind", "TEXT", Phrase("One of {names}.", names="company, person, framework"), _text("kind")),
+        Column("slug", "TEXT", Phrase("The slug of the document; absent of a person who was unlisted."), _text("slug")),
+        Column("change", "TEXT", Phrase("One of {names}.", names="published, updated, unlisted"), _text("change")),
+        Column("at", "TEXT", Phrase("The time, RFC 3339."), _text("at")),
         Column(
-            "fields", "TEXT", "The changed members of an update, as a JSON list, where they are known.", _text("fields")
+            "fields",
+            "TEXT",
+            Phrase("The changed members of an update, as a JSON list, where they are known."),
+            _text("fields"),
         ),
     ),
     ("sequence",),

@@ -63,6 +63,22 @@ def test_the_page_says_what_is_being_made_then_lists_the_files_and_the_tables(re
     tables.close()
 
 
+def test_what_tables_and_columns_hold_is_in_the_language_of_the_page(reader, tmp_path):
+    Tables(tmp_path / FILE_NAME, reader, SCHEMA).follow()
+    german = Client(headers={"Accept-Language": "de"}).get("/data").text
+    for words in (
+        "Organisationen, eine je Zeile.",
+        "Erste Adresse: ",
+        "Vermögen, genau, in USD.",
+        "Der Slug der Organisation.",
+    ):
+        assert words in german
+    hidden = re.sub(r"<(code|script|pre)[^>]*>.*?</\1>", "", german, flags=re.DOTALL)
+    for words in ("one per row", "The slug", "The name", "absent if", "Whether", "the month"):
+        assert words not in hidden
+    assert "Companies, one per row." in page()
+
+
 def test_files_with_an_erased_person_are_not_listed(reader, exports, publisher):
     exports.make()
     assert "people-latest.csv" in page()

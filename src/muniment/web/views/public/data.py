@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from muniment import config
 from muniment.declared_fields import instance_schema
+from muniment.languages.translated import translated
 from muniment.registry_toml import applied
 from muniment.registry_toml.queries import saved_queries
 from muniment.store.exports.exports import Exports
@@ -17,7 +18,6 @@ from muniment.store.exports.files import NAMES, TABLES, ExportFile, latest_name
 from muniment.store.reader import Reader
 from muniment.store.tables import FILE_NAME
 from muniment.store.tables.following import Tables
-from muniment.store.tables.form import Column
 from muniment.store.tables.outcome import QUERY
 from muniment.web.context import address
 from muniment.web.lists.search import joined
@@ -49,6 +49,14 @@ class Offer(NamedTuple):
     files: list[Download]
 
 
+class ShownColumn(NamedTuple):
+    """A column of a public table."""
+
+    name: str
+    type: str
+    help: str
+
+
 class ShownTable(NamedTuple):
     """
     A public table.
@@ -61,7 +69,7 @@ class ShownTable(NamedTuple):
     name: str
     help: str
     rows: int
-    columns: tuple[Column, ...]
+    columns: list[ShownColumn]
     csv: Download | None
     statement: str
 
@@ -151,7 +159,9 @@ def shown_tables(source: Reader, files: Iterable[ExportFile]) -> list[ShownTable
     for table in tables.form.tables:
         statement = joined(QUERY, [("sql", f"SELECT * FROM {table.name} LIMIT {ROWS_OF_EXAMPLE}")])
         rows = counts.get(table.name, 0)
-        shown.append(ShownTable(table.name, table.help, rows, table.columns, csvs.get(table.name), statement))
+        columns = [ShownColumn(column.name, column.type, translated(column.help)) for column in table.columns]
+        csv = csvs.get(table.name)
+        shown.append(ShownTable(table.name, translated(table.help), rows, columns, csv, statement))
     return shown
 
 
