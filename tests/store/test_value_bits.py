@@ -6,7 +6,7 @@ import pytest
 
 from make.published import company
 from make.queries import companies_by
-from muniment.store import value_bits
+from muniment.store import published, value_bits
 from muniment.store.verifying.published_rows import faults_of_indexes
 
 THEMES = ("coast", "maps", "seeds", "water")
@@ -45,7 +45,10 @@ def check(publisher):
     assert value_bits.faults(connection) == 0
 
 
-def test_bits_follow_random_publications(publisher, reader):
+@pytest.mark.parametrize("most", [1, 20, 100_000])
+def test_bits_follow_random_publications(publisher, reader, monkeypatch, most):
+    monkeypatch.setattr(value_bits, "MOST_REMEMBERED", most)
+    monkeypatch.setattr(published, "MAX_ENTERED", most)
     chance = random.Random(27)
 
     def made(number):

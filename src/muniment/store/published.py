@@ -702,6 +702,10 @@ class _ValueIds(dict[tuple[str, str, str], int]):
         return number
 
 
+MAX_ENTERED: Final = 100_000
+"""Rows of values that wait in memory: sorted, they are written faster. A registry of a million has eight million."""
+
+
 class Values:
     """Facet values: each is looked up once, and their counts are written once."""
 
@@ -721,6 +725,8 @@ class Values:
         return list(ids)
 
     def enter(self, values: list[int], position: int) -> None:
+        if len(self._entered) >= MAX_ENTERED:
+            self._write_entered()
         self._entered += [(value, position) for value in values]
         self._added.update(values)
         self._memberships.set(values, position, has_value=True)

@@ -19,6 +19,8 @@ BLOCK: Final = 4_096
 """Publication numbers of a block, whose bits are small enough to be stored beside their key."""
 NUMBER: Final = (1 << 40) - 1
 """What of a position is the publication number, which counts the bits."""
+MOST_REMEMBERED: Final = 100_000
+"""Changes that are remembered before the values with them are read from their rows instead."""
 TABLE: Final = """CREATE TABLE IF NOT EXISTS published_value_bits (
     value_id INTEGER NOT NULL, block INTEGER NOT NULL, bits BLOB NOT NULL,
     PRIMARY KEY (value_id, block)) WITHOUT ROWID"""
@@ -52,10 +54,18 @@ class Memberships:
     def __init__(self) -> None:
         self._changes: dict[int, dict[int, bool]] = defaultdict(dict)
         """For each value, whether a publication number has it now."""
+        self._n = 0
+        self._unknown: set[int] = set()
+        """Values with too many changes to be remembered, whose bits are made from their rows."""
 
     def set(self, values: Iterable[int], position: int, *, has_value: bool) -> None:
+        if self._n >= MOST_REMEMBERED:
+            self._unknown |= self._changes.keys()
+            self._changes.clear()
+            self._n = 0
         for value in values:
             self._changes[value][position & NUMBER] = has_value
+            self._n += 1
 
     def write(self, connection: sqlite3.Connection, added: Mapping[int, int]) -> None:
         """
@@ -64,20 +74,21 @@ class Memberships:
         Args:
             added: how many documents each changed value has gained.
         """
-        listed = msgspec.json.encode(list(self._changes)).decode()
+        listed = msgspec.json.encode([*self._unknown, *self._changes]).decode()
         counts = connection.execute(
             "SELECT id, n FROM published_value WHERE id IN (SELECT value FROM json_each(?))", (listed,)
         ).fetchall()
         for value, n in counts:
             had_bits = n - added[value] >= MANY
-            if n < MANY:
-                if had_bits:
-                    connection.execute("DELETE FROM published_value_bits WHERE value_id = ?", (value,))
-            elif had_bits:
+            if had_bits and n >= MANY and value not in self._unknown:
                 _write(connection, value, self._changes[value])
-            else:
+                continue
+            if had_bits:
+                connection.execute("DELETE FROM published_value_bits WHERE value_id = ?", (value,))
+            if n >= MANY:
                 _write(connection, value, dict.fromkeys(_numbers(connection, value), True))
         self._changes.clear()
+        self._unknown.clear()
 
 
 def _numbers(connection: sqlite3.Connection, value: int) -> list[int]:
