@@ -714,7 +714,8 @@ class Values:
         self._ids = _ValueIds(connection)
         self._added: Counter[int] = Counter()
         self._entered: list[tuple[int, int]] = []
-        self._memberships = value_bits.Memberships()
+        self._memberships: value_bits.Memberships | None = None
+        """None until a document gains or loses a value, as in few changes of an owner."""
 
     def ids_of(self, kind: str, facets: Mapping[str, Iterable[str]]) -> list[int]:
         """Return the ids of the facets of a document, each once."""
@@ -725,11 +726,13 @@ class Values:
         return list(ids)
 
     def enter(self, values: list[int], position: int) -> None:
+        if not values:
+            return
         if len(self._entered) >= MAX_ENTERED:
             self._write_entered()
         self._entered += [(value, position) for value in values]
         self._added.update(values)
-        self._memberships.set(values, position, has_value=True)
+        self._remember(values, position, has_value=True)
 
     def leave(self, values: list[int], position: int) -> None:
         if not values:
@@ -738,7 +741,12 @@ class Values:
         left = [(value, position) for value in values]
         self._connection.executemany("DELETE FROM published_facet WHERE value_id = ? AND position = ?", left)
         self._added.subtract(values)
-        self._memberships.set(values, position, has_value=False)
+        self._remember(values, position, has_value=False)
+
+    def _remember(self, values: list[int], position: int, *, has_value: bool) -> None:
+        if self._memberships is None:
+            self._memberships = value_bits.Memberships()
+        self._memberships.set(values, position, has_value=has_value)
 
     def _write_entered(self) -> None:
         insert_rows(self._connection, "published_facet", sorted(self._entered, key=itemgetter(0)))
@@ -751,7 +759,8 @@ class Values:
             "UPDATE published_value SET n = n + ?, changed = ? WHERE id = ?",
             [(added, sequence, value) for value, added in self._added.items()],
         )
-        self._memberships.write(self._connection, self._added)
+        if self._memberships is not None:
+            self._memberships.write(self._connection, self._added)
         self._connection.executemany(
             "DELETE FROM published_value WHERE id = ? AND n <= 0",
             [(value,) for value, added in self._added.items() if added < 0],

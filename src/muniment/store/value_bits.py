@@ -2,7 +2,7 @@
 The documents of frequent filter values, a bit for each: what two values have in common is one AND.
 
 The table repeats what ``published_facet`` says of values that many documents have. Facets of a filtered list count
-every value, and a million documents take 0.9 ms to read from their bits, 120 from their rows. Bits stand in blocks, so
+every value, and a million documents take 0.9 ms to read from their bits, 120 from their rows. Bits are in blocks, so
 that a publication writes one block of each value that a document gains or loses, in 5 µs.
 """
 
