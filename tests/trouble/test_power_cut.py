@@ -73,6 +73,8 @@ class Writer:
         product.kill()
         for thread in threads:
             thread.join(60)
+        # The process of statements ends when it finds the one that started it gone.
+        wait_until(disk.is_idle, within_s=20, what="the end of all processes")
         disk.unmount()
 
 
