@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from muniment.kernel.json import MAX_DEPTH, JSONError, read_json
+from muniment.kernel.json import MAX_DEPTH, JSONError, encode, read_json
+from muniment.kernel.phrases.phrase import Phrase
 
 REFUSED = {
     "not a number": b'{"a": NaN}',
@@ -76,3 +77,9 @@ def test_everything_else_is_read_as_it_is(value):
     for escaped in (True, False):
         for indent in (None, 2):
             assert read_json(json.dumps(value, ensure_ascii=escaped, indent=indent).encode()) == value
+
+
+def test_phrases_are_written_as_their_english_and_other_values_are_refused():
+    assert encode({"note": Phrase("{n} rows", n=2)}) == b'{"note":"2 rows"}'
+    with pytest.raises(TypeError, match="object is no JSON"):
+        encode({"note": object()})

@@ -13,8 +13,19 @@ JSONMapping = Mapping[str, Any]
 MAX_DEPTH: Final = 100
 """Levels of objects and lists, one in the other."""
 _decode: Final = msgspec.json.Decoder().decode
-_encode: Final = msgspec.json.Encoder().encode
 _STRINGS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that msgspec does not know as one that it does: a phrase is written as its English."""
+    if isinstance(value, str):
+        return str(value)
+    message = f"{type(value).__name__} is no JSON"
+    raise TypeError(message)
+
+
+encode: Final = msgspec.json.Encoder(enc_hook=_plain).encode
+"""Return a value as JSON."""
 
 
 class JSONError(ValueError):
@@ -42,7 +53,7 @@ def read_json(text: bytes) -> Any:
         has_all = _STRINGS.sub(b"", text).count(b":") == _count_members(value)
     else:
         # Without escapes, strings have as many colons when they are written again, so this tells the same.
-        has_all = text.count(b":") == _encode(value).count(b":")
+        has_all = text.count(b":") == encode(value).count(b":")
     if not has_all:  # each member of the text has a colon
         raise JSONError(_TWICE)
     return value
@@ -73,4 +84,4 @@ def _count_members(value: Any) -> int:
 
 def bytes_of(value: Any) -> int:
     """Return the number of bytes that a value has as JSON."""
-    return len(_encode(value))
+    return len(encode(value))

@@ -37,7 +37,7 @@ from muniment.kernel import tracing
 from muniment.kernel.asgi import Receive, Scope, Send, gone
 from muniment.kernel.fairness import Limiter
 from muniment.kernel.ids import slug_fault
-from muniment.kernel.json import JSONError, JSONObject, read_json
+from muniment.kernel.json import JSONError, JSONObject, encode, read_json
 from muniment.kernel.problems import Forbidden, MethodNotAllowed, Problem, TooMany
 from muniment.mcp import web_pages
 from muniment.mcp.arguments import Check, compile_arguments
@@ -423,7 +423,6 @@ TOOL: Final = "tools/call"
 """The method of a look-up of an unknown tool."""
 MAX_COMPLETIONS: Final = 100
 _JSON: Final = "application/json"
-_encode = msgspec.json.encode
 
 
 class Lookup(NamedTuple):
@@ -438,7 +437,7 @@ class Lookup(NamedTuple):
 def encoded(answer: Answer) -> Marked:
     if isinstance(answer, Marked):
         return answer
-    return Marked(answer if isinstance(answer, bytes) else _encode(answer))
+    return Marked(answer if isinstance(answer, bytes) else encode(answer))
 
 
 def shapes(offer: Declarations) -> dict[str, type[LookupParams]]:
@@ -530,9 +529,9 @@ def answer_lookup(asked: Lookup, offer: Declarations, caller: Caller) -> Reply:
     except Fault as fault:
         return fault_reply(fault, asked.request_id, is_modern=end is not None)
     if end is None:
-        return result(asked.request_id, _encode(found), b"}")
-    marks = _encode(found.pop("_meta"))[1:-1] + b"," if "_meta" in found else b""
-    return result(asked.request_id, _encode({**found, "resultType": "complete"})[:-1], b',"_meta":{', marks, end)
+        return result(asked.request_id, encode(found), b"}")
+    marks = encode(found.pop("_meta"))[1:-1] + b"," if "_meta" in found else b""
+    return result(asked.request_id, encode({**found, "resultType": "complete"})[:-1], b',"_meta":{', marks, end)
 
 
 def unknown_tool(name: str, offer: Declarations) -> Fault:
@@ -566,7 +565,7 @@ class FinishedResults:
     """The finished results of a server that offers *offer*, each with all closing braces."""
 
     def __init__(self, offer: Declarations) -> None:
-        info = _encode(offer.server_info)
+        info = encode(offer.server_info)
         modern = offer.capabilities
         if offer.follow is not None:
             modern["resources"] = {**modern["resources"], "subscribe": True}
@@ -578,9 +577,9 @@ class FinishedResults:
         self._lists = {**self._of_resources(), **self._of_skills()}
         self._changing_prompts = offer.changing_prompts()
         self._prompts = self._of_prompts()
-        instructions, capabilities = _encode(offer.instructions), _encode(offer.capabilities)
+        instructions, capabilities = encode(offer.instructions), encode(offer.capabilities)
         self.discover = (
-            b'{"supportedVersions":["%s"],"capabilities":' % MODERN.encode() + _encode(modern)
+            b'{"supportedVersions":["%s"],"capabilities":' % MODERN.encode() + encode(modern)
             + b',"instructions":' + instructions + self._cached + self._end
         )  # fmt: skip
         self._initialize = {
@@ -609,7 +608,7 @@ class FinishedResults:
             return self._lists.get(method)
         found = self._tools.get(scopes)
         if found is None:
-            tools = b'{"tools":' + _encode([tool.to_wire() for tool in self.visible(scopes)])
+            tools = b'{"tools":' + encode([tool.to_wire() for tool in self.visible(scopes)])
             found = self._tools[scopes] = (tools + self._cached + self._end, tools + b"}}")
         return found
 
@@ -638,7 +637,7 @@ class FinishedResults:
             return {}
         # The extension has the same result in both generations.
         found = {"resultType": "complete", "skills": [each.to_wire() for each in self._offer.skills]}
-        whole = _encode(found)[:-1] + self._cached
+        whole = encode(found)[:-1] + self._cached
         return {"skills/list": (whole + b',"_meta":{' + self.own_meta, whole + b"}}")}
 
     def _list(self, name: str, items: list[dict[str, object]]) -> tuple[bytes, bytes]:

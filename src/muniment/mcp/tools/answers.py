@@ -15,9 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain, zip_longest
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
-from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject, encode
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest
 from muniment.mcp.declarations import Arguments
@@ -42,8 +40,6 @@ _NEXT_BYTES = 30
 """Bytes reserved for `nextOffset`."""
 _HALF_BYTES = BUDGET_BYTES // 2 - 1_000
 _PAGE_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 30, 40, 50, 60, 80, 100, 120, 150)
-
-_encode = msgspec.json.encode
 
 
 def cut_text(record: JSONObject, member: str, characters: int, url: str) -> None:
@@ -73,7 +69,7 @@ def bundle(data: JSONObject, url: str, *, offset: int = 0, limit: int = MAX_LIST
     lengths = _lengths_of(data)
     longest = max(lengths.values(), default=0)
     if longest <= min(limit, MAX_LISTED) and not offset:
-        whole = _encode({"data": data})
+        whole = encode({"data": data})
         if len(whole) <= BUDGET_BYTES:
             return whole
     for name in lengths:
@@ -86,10 +82,10 @@ def bundle(data: JSONObject, url: str, *, offset: int = 0, limit: int = MAX_LIST
     finished = _shrink(data, _LISTS, _bundle_steps(data, limit), objects, url)
     shown = max(_lengths_of(data).values(), default=0)
     if shown and offset + shown < longest:
-        finished = _encode({"data": data, "nextOffset": offset + shown})
+        finished = encode({"data": data, "nextOffset": offset + shown})
     if len(finished) <= BUDGET_BYTES:
         return finished
-    return _encode({"data": {"company": named(data["company"], url), **_state_of(data), **totals}})
+    return encode({"data": {"company": named(data["company"], url), **_state_of(data), **totals}})
 
 
 def _lengths_of(data: JSONObject) -> dict[str, int]:
@@ -113,10 +109,10 @@ def facts(company: JSONObject, url: str) -> JSONObject:
     """Fit a company's facts into half an answer; *url* has the full data."""
     kept = dict(company)
     for characters in TEXT_STEPS:
-        if len(_encode(kept)) <= _HALF_BYTES:
+        if len(encode(kept)) <= _HALF_BYTES:
             return kept
         cut_texts(kept, characters, url)
-    return kept if len(_encode(kept)) <= _HALF_BYTES else named(company, url)
+    return kept if len(encode(kept)) <= _HALF_BYTES else named(company, url)
 
 
 def record(data: JSONObject, url: str, listed: str = "") -> bytes:
@@ -128,7 +124,7 @@ def record(data: JSONObject, url: str, listed: str = "") -> bytes:
     """
     total = len(data.get(listed) or ())
     if total <= MAX_LISTED:
-        whole = _encode({"data": data})
+        whole = encode({"data": data})
         if len(whole) <= BUDGET_BYTES:
             return whole
     if total:
@@ -144,10 +140,10 @@ def _fitting(data: JSONObject, lists: Iterable[str]) -> int:
     sizes_of_lists = []
     without_rows = dict(data)
     for name in lists:
-        sizes_of_lists.append([len(_encode(row)) + 1 for row in data.get(name) or ()])
+        sizes_of_lists.append([len(encode(row)) + 1 for row in data.get(name) or ()])
         if name in data:
             without_rows[name] = []
-    room = BUDGET_BYTES - len(_encode({"data": without_rows})) - _NEXT_BYTES
+    room = BUDGET_BYTES - len(encode({"data": without_rows})) - _NEXT_BYTES
     fitting = 0
     for sizes in zip_longest(*sizes_of_lists, fillvalue=0):
         room -= sum(sizes)
@@ -167,7 +163,7 @@ def _shrink(
                 data[name] = data[name][:length]
         for part in parts:
             cut_texts(part, characters, url)
-        finished = _encode({"data": data})
+        finished = encode({"data": data})
         if len(finished) <= BUDGET_BYTES - _NEXT_BYTES:
             break
     return finished
@@ -184,13 +180,13 @@ def page(
         url_of: returns the URL of an item's full data.
         named: reduce the largest items to their names before moving items to another page.
     """
-    finished = _encode({"data": records, **rest})
+    finished = encode({"data": records, **rest})
     for characters in TEXT_STEPS:
         if len(finished) <= BUDGET_BYTES:
             return finished
         for item in records:
             cut_texts(item, characters, url_of(item))
-        finished = _encode({"data": records, **rest})
+        finished = encode({"data": records, **rest})
     if len(finished) > BUDGET_BYTES and named:
         finished = _bare(records, rest, url_of)
     return finished if len(finished) <= BUDGET_BYTES else _fewer(records, rest)
@@ -206,13 +202,13 @@ def named(item: JSONObject, url: str) -> JSONObject:
 
 def _bare(records: list[JSONObject], rest: JSONObject, url_of: Callable[[JSONObject], str]) -> bytes:
     """Reduce the largest items to their names, as many as necessary, if that is shorter."""
-    sizes = sorted(((len(_encode(item)), index) for index, item in enumerate(records)), reverse=True)
+    sizes = sorted(((len(encode(item)), index) for index, item in enumerate(records)), reverse=True)
     finished = b""
     for size, index in sizes:
         names = named(records[index], url_of(records[index]))
-        if len(_encode(names)) < size:
+        if len(encode(names)) < size:
             records[index] = names
-        finished = _encode({"data": records, **rest})
+        finished = encode({"data": records, **rest})
         if len(finished) <= BUDGET_BYTES:
             break
     return finished
@@ -220,9 +216,9 @@ def _bare(records: list[JSONObject], rest: JSONObject, url_of: Callable[[JSONObj
 
 def _fewer(records: list[JSONObject], rest: JSONObject, *, where: str = "") -> bytes:
     """Return as many of the first items as fit, with a hint how to continue: smaller pages, or the list at *where*."""
-    room, fitting = BUDGET_BYTES - len(_encode({"data": [], **rest})) - _HINT_BYTES, 0
+    room, fitting = BUDGET_BYTES - len(encode({"data": [], **rest})) - _HINT_BYTES, 0
     for item in records:
-        room -= len(_encode(item)) + 1
+        room -= len(encode(item)) + 1
         if room < 0:
             break
         fitting += 1
@@ -230,7 +226,7 @@ def _fewer(records: list[JSONObject], rest: JSONObject, *, where: str = "") -> b
     if pagination is None:
         left = len(records) - fitting
         hint = f"{left} more do not fit into one answer; all are at {where}"
-        return _encode({"data": records[:fitting], **rest, "omitted": left, "hint": hint})
+        return encode({"data": records[:fitting], **rest, "omitted": left, "hint": hint})
     start = (pagination["page"] - 1) * pagination["pageSize"]
     # On the first page any size works; one with many divisors can shrink again later.
     sizes: Iterable[int] = range(1, fitting + 1) if start else _PAGE_SIZES
@@ -243,7 +239,7 @@ def _fewer(records: list[JSONObject], rest: JSONObject, *, where: str = "") -> b
         answer["hint"] = (
             f"No more than {size} fit into one answer. Go on with page {smaller.next_page} and pageSize {size}."
         )
-    return _encode(answer)
+    return encode(answer)
 
 
 def paging(found: Page[Any]) -> JSONObject:
@@ -261,7 +257,7 @@ def framework_items(
             if isinstance(text, str) and len(text) > characters:
                 item["description"] = text[: characters - 1].rstrip() + "…"
                 item["descriptionTruncated"] = True
-        finished = _encode({"data": records, **rest})
+        finished = encode({"data": records, **rest})
         if len(finished) <= BUDGET_BYTES:
             return finished
     finished = _bare(records, rest, url_of)
@@ -501,7 +497,7 @@ def shown(changes: Mapping[str, JSONMapping]) -> dict[str, JSONObject]:
     """
     for characters, rows in _STEPS:
         fitted = {name: _difference(each["before"], each["after"], characters, rows) for name, each in changes.items()}
-        if len(_encode(fitted)) <= BUDGET_BYTES // 2:
+        if len(encode(fitted)) <= BUDGET_BYTES // 2:
             return fitted
     return {name: {"truncated": True} for name in changes}
 
@@ -555,8 +551,8 @@ def _row_id(row: Any) -> Any:
 
 
 def _rows_only_in(rows: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    known = {_encode(each) for each in others}
-    return [row for row in rows if _encode(row) not in known]
+    known = {encode(each) for each in others}
+    return [row for row in rows if encode(row) not in known]
 
 
 def _parts(found: JSONObject, characters: int, most: int) -> Iterator[tuple[str, Any]]:

@@ -10,10 +10,11 @@ from make import registry as make
 from make.accounts import account
 from make.documents import send, token_of, uploaded
 from muniment.accounts import tokens
-from muniment.documents import operations
+from muniment.documents import operations, uploads
 from muniment.documents.models import Document, DocumentState, Page, TextState
 from muniment.documents.records import Upload
 from muniment.kernel.actor import SCOPES
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.mcp.tools.owner.documents import MAX_READ, READ
 from services.manage import BASE, manage
 from services.mcp import modern
@@ -237,3 +238,11 @@ def test_the_text_of_a_document_is_read_page_by_page(server, owner, slug):
     assert "It is encrypted." in owner.error("read_document", documentId=document.pk)["message"]
     begun = owner.data("create_document_upload", companySlug=slug, filename="a.txt", sizeBytes=1)
     assert "is pending" in owner.error("read_document", documentId=begun["uploadId"])["message"]
+
+
+def test_a_rejected_document_is_listed_with_the_reason(owner, slug):
+    made = uploaded(owner.actor, slug)
+    reason = Phrase("The scanner found {name}.", name="a test signature")
+    uploads.reject(made, reason)
+    (listed,) = owner.data("list_my_documents", companySlug=slug)
+    assert (listed["state"], listed["note"]) == ("rejected", "The scanner found a test signature.")

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject, encode
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import picture_address, timestamp, with_picture_addresses
 from muniment.mcp import provenance as marking
@@ -105,7 +105,7 @@ def fit(
 
     room = answers.BUDGET_BYTES - _NOTE_BYTES * len(lists)
     for rows in whole.values():
-        room -= len(_encode(rows))
+        room -= len(encode(rows))
     kept_for_rows = _ROOM_BYTES if len(whole) < len(lists) else 0
     room -= _cut(chosen, url, room - kept_for_rows)
 
@@ -168,19 +168,19 @@ def _totals(lists: Mapping[str, list[Any]], shown: Mapping[str, list[Any]], offs
 
 def _cut(chosen: JSONObject, url: str, room: int) -> int:
     """Shorten the texts of the listing until it takes *room* bytes, or only names are left; return its size."""
-    size = len(_encode(chosen))
+    size = len(encode(chosen))
     for characters in (40_000, 20_000, *answers.TEXT_STEPS):
         if size <= room:
             return size
         for part in (chosen, chosen.get("company"), chosen.get("distribution")):
             if part:
                 answers.cut_texts(part, characters, url)
-        size = len(_encode(chosen))
+        size = len(encode(chosen))
     if size > room:
         chosen.pop("distribution", None)
         if "company" in chosen:
             chosen["company"] = answers.named(chosen["company"], url)
-        size = len(_encode(chosen))
+        size = len(encode(chosen))
     return size
 
 
@@ -189,13 +189,13 @@ def _first_rows(rows: Sequence[JSONObject], room: int, url: str) -> tuple[list[J
     first_rows: list[JSONObject] = []
     used_bytes = 0
     for row in rows:
-        size = len(_encode(row)) + 1
+        size = len(encode(row)) + 1
         if first_rows and used_bytes + size > room:
             break
         if not first_rows and size > room:
             row = dict(row)  # noqa: PLW2901 - a copy that is cut
             answers.cut_texts(row, 500, url)
-            size = len(_encode(row)) + 1
+            size = len(encode(row)) + 1
         first_rows.append(row)
         used_bytes += size
     return first_rows, used_bytes
@@ -209,8 +209,6 @@ def _note(name: str, rows: Sequence[JSONObject], shown: Sequence[JSONObject], of
         note["next"] = {"parts": [name], "offset": end}
     return note
 
-
-_encode = msgspec.json.encode
 
 _EXPECTED_TOTALS: Final = {
     "type": "object",
@@ -274,7 +272,7 @@ class CompanyTools:
                 caller.owner, arguments["slug"], page_size=HISTORY_ROWS, with_values=False
             )
             whole[HISTORY] = shown_entries(found_entries.items)
-        plain = msgspec.json.decode(with_picture_addresses(_encode(whole), self._base_url))
+        plain = msgspec.json.decode(with_picture_addresses(encode(whole), self._base_url))
         form, parts = answers.form_of(arguments), arguments.get("parts")
         # Fields name parts too; without them, the window leaves out the parts that the call does not want.
         named = self._shape.bundle(plain, form, parts if form.fields is not None else None, of=())

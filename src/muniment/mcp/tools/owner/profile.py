@@ -7,8 +7,6 @@ Source: tools, Owner-scoped server; decisions, section 5.
 from functools import partial
 from typing import Any, Final
 
-import msgspec
-
 from muniment.accounts.operations import account_of
 from muniment.accounts.scopes import in_order
 from muniment.kernel.actor import SCOPES, Actor
@@ -44,8 +42,6 @@ from muniment.schema.kinds import CHANGE
 from muniment.schema.objects import Schema
 from muniment.schema.person import profile
 from muniment.schema.record import nullable
-
-_encode = msgspec.json.encode
 
 _IDS: Final = {"type": "array", "items": {"type": "string"}}
 _ANSWERS: Final[dict[str, Any]] = {
