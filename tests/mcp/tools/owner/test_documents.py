@@ -243,6 +243,7 @@ def test_the_text_of_a_document_is_read_page_by_page(server, owner, slug):
 def test_a_rejected_document_is_listed_with_the_reason(owner, slug):
     made = uploaded(owner.actor, slug)
     reason = Phrase("The scanner found {name}.", name="a test signature")
+    Document.objects.filter(pk=made.pk).update(state=DocumentState.UPLOADED)
     uploads.reject(made, reason)
     (listed,) = owner.data("list_my_documents", companySlug=slug)
     assert (listed["state"], listed["note"]) == ("rejected", "The scanner found a test signature.")
