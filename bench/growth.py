@@ -14,12 +14,13 @@ import http.client
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,6 +41,8 @@ LISTINGS_IN = 10
 ROUNDS = 20
 """Requests of each kind that are measured at least."""
 ENOUGH_MS, MOST_CALLS = 250.0, 400
+LATE_CHANGES = 5_000
+"""Changes at the end of the feed, which are asked for: it does not keep all."""
 FLOOR_MS = 0.3
 """The clock of a process ticks more coarsely than a cheap request costs."""
 
@@ -223,6 +226,13 @@ def commands(folder: Path, count: int) -> dict[str, float]:
 # Work on a page of the data: requests to a server.
 
 
+def edition(data: Path) -> int:
+    """Return the number of the latest change; the feed keeps some of those before it."""
+    with closing(sqlite3.connect(f"file:{data / 'muniment.sqlite3'}?mode=ro", uri=True)) as file:
+        (number,) = file.execute("SELECT edition FROM published_meta").fetchone()
+    return int(number)
+
+
 def requests(visitor: Visitor, count: int, *, changed: int) -> dict[str, float]:
     """Return what requests cost in a registry of *count* companies; the feed still has the changes after *changed*."""
     chance = random.Random(11)
@@ -366,11 +376,12 @@ def measure_registry(folder: Path, sizes: tuple[int, int]) -> list[Figure]:
         place = folder / str(size)
         place.mkdir()
         found = {name: (cost, WITH_DATA) for name, cost in commands(place, size).items()}
+        changed = edition(place / "data") - LATE_CHANGES
         with Product(place / "data", exports_interval_s="0") as product:
             product.wait_ready(within_s=300)
             time.sleep(8)
             found |= {
-                name: (cost, CONSTANT) for name, cost in requests(Visitor(product), size, changed=size // 2).items()
+                name: (cost, CONSTANT) for name, cost in requests(Visitor(product), size, changed=changed).items()
             }
         costs.append(found)
     return figures(*costs)
