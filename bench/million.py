@@ -58,12 +58,6 @@ class Watched(growth.Visitor):
         self.dearest_ms = max(self.dearest_ms, self._cpu_ms() - cpu_ms)
         return answer
 
-    def is_resting(self) -> bool:
-        """Return whether the server needs less than a twentieth of a core, which takes 5 s to find out."""
-        before_ms = self._cpu_ms()
-        time.sleep(5)
-        return self._cpu_ms() - before_ms < 250
-
     def cost_ms(self, work: Callable[[int], object], rounds: int = growth.ROUNDS) -> float:
         self.dearest_ms = self.slowest_ms = 0.0
         cost = super().cost_ms(work, rounds)
@@ -80,19 +74,12 @@ def serve(data: Path, count: int) -> bool:
         wait_until(lambda: is_answered(watched), within_s=600, what="a first answer")
         print(f"{'first answer after a start':32} {time.monotonic() - began:8.2f} s", flush=True)
         product.wait_ready(within_s=600)
-        print(f"{'tables and other work of a start':32} {settled_s(watched):8.0f} s", flush=True)
+        print(f"{'tables and other work of a start':32} {growth.settled_s(watched):8.0f} s", flush=True)
         watched = Watched(product)  # its former connection was idle for too long
         costs = growth.requests(watched, count, changed=growth.edition(data) - growth.LATE_CHANGES)
     for (name, cost_ms), (dearest_ms, slowest_ms) in zip(costs.items(), watched.worst_ms, strict=True):
         print(f"{name:32} {cost_ms:8.1f} ms CPU, dearest {dearest_ms:5.0f}, slowest {slowest_ms:5.0f} ms", flush=True)
     return all(dearest_ms <= MOST_MS for dearest_ms, _ in watched.worst_ms)
-
-
-def settled_s(watched: Watched) -> float:
-    """Wait until what a start leaves to be done is done, which is no cost of a request; return how long that took."""
-    began = time.monotonic()
-    wait_until(watched.is_resting, within_s=1_800, what="a server at rest")
-    return time.monotonic() - began
 
 
 def is_answered(visitor: growth.Visitor) -> bool:
