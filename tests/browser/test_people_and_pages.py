@@ -404,8 +404,8 @@ def test_the_buttons_of_a_listing_are_on_the_line_of_its_name(browser, site):
     page.goto("/manage")
     middles = page.evaluate(
         "[...document.querySelectorAll('tbody tr')].map(row => ['td:first-child a', '.actions .button'].map(each => {"
-        " const box = row.querySelector(each).getBoundingClientRect(); return (box.top + box.bottom) / 2 }))"
+        " const [line] = row.querySelector(each).getClientRects(); return (line.top + line.bottom) / 2 }))"
     )
     assert middles
-    assert all(abs(name - button) < 6 for name, button in middles)
+    assert [(name, button) for name, button in middles if abs(name - button) >= 6] == []
     context.close()

@@ -11,6 +11,7 @@ import pytest
 
 from make.published import AT, company, framework, ids, person
 from make.queries import companies_by, frameworks_by
+from muniment.schema.objects import registry_schema
 from muniment.store import published
 from muniment.store import reader as reader_module
 from muniment.store.cache import EVERYTHING, MOST_NAMED, least, noting
@@ -70,6 +71,8 @@ READS = {
     "facets": (("company", ListQuery(), ("type",)), {("company", "*")}),
     "suggest": (("company", ListQuery(), "a", [], 5), {("company", "*")}),
     "values": (("company", "type", 5), {("company", "*")}),
+    "named_values": ((registry_schema("USD").listings["company"], "dao"), {("company", "*")}),
+    "is_value": (("company", "type", "dao"), {("company", "*")}),
     "count": (("person",), {("person", "*")}),
     "nearest": (("person", "persn"), {("person", "*")}),
     "chain_after": ((1,), {EVERYTHING}),
