@@ -4,7 +4,7 @@ import pytest
 
 from make.published import company, ids
 from make.queries import companies_by
-from muniment.store.lists import facets
+from muniment.store.lists import facets, finding
 from muniment.store.lists import positions as module
 from muniment.store.lists.positions import index_after, mark_of
 from muniment.store.queries import Mark, selection
@@ -193,6 +193,14 @@ def test_the_start_of_a_sorted_list_is_that_of_the_whole_list(many, sort, query)
 def test_a_list_of_few_is_found_whole(many, query, counted):
     chosen = selection("company", companies_by(sort="treasury", **query))
     assert start_of(many, chosen) == (None, counted)
+
+
+def test_a_filter_of_many_values_is_not_walked(many, monkeypatch):
+    monkeypatch.setattr(finding, "MAX_WALKED_VALUES", 2)
+    chosen = selection("company", companies_by(sort="name", theme=["north", "south"]))
+    assert start_of(many, chosen)[0] is not None
+    monkeypatch.setattr(finding, "MAX_WALKED_VALUES", 1)
+    assert start_of(many, chosen) == (None, [])
 
 
 def test_a_walk_ends_where_those_that_are_wanted_come_last_and_all_are_found_instead(publisher, reader):

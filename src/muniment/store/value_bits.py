@@ -86,15 +86,29 @@ class Memberships:
             if had_bits:
                 connection.execute("DELETE FROM published_value_bits WHERE value_id = ?", (value,))
             if n >= MANY:
-                _write(connection, value, dict.fromkeys(_numbers(connection, value), True))
+                _build(connection, value)
         self._changes.clear()
         self._unknown.clear()
 
 
-def _numbers(connection: sqlite3.Connection, value: int) -> list[int]:
-    """Return the publication numbers of the rows of a value."""
-    rows = connection.execute("SELECT position FROM published_facet WHERE value_id = ?", (value,))
-    return [position & NUMBER for (position,) in rows]
+def _from_rows(connection: sqlite3.Connection, value: int) -> bytearray:
+    """Return the bits of the rows of a value, in whole blocks."""
+    bits = bytearray()
+    for (position,) in connection.execute("SELECT position FROM published_facet WHERE value_id = ?", (value,)):
+        byte, place = divmod(position & NUMBER, 8)
+        if byte >= len(bits):
+            blocks = byte // (BLOCK // 8) + 1
+            bits += bytes(blocks * (BLOCK // 8) - len(bits))
+        bits[byte] |= 1 << place
+    return bits
+
+
+def _build(connection: sqlite3.Connection, value: int) -> None:
+    size, bits = BLOCK // 8, _from_rows(connection, value)
+    for block in range(len(bits) // size):
+        of_block = bytes(bits[block * size : (block + 1) * size])
+        if any(of_block):
+            connection.execute(_PUT, (value, block, of_block))
 
 
 def _write(connection: sqlite3.Connection, value: int, changes: Mapping[int, bool]) -> None:
@@ -122,5 +136,5 @@ def faults(connection: sqlite3.Connection) -> int:
     with_bits = {value for (value,) in connection.execute("SELECT DISTINCT value_id FROM published_value_bits")}
     wrong = len(with_bits - many)
     for value in many:
-        wrong += read(connection, value) != of(_numbers(connection, value))
+        wrong += read(connection, value) != int.from_bytes(_from_rows(connection, value), "little")
     return wrong

@@ -145,7 +145,7 @@ def amount_in(text: str, decimal: str) -> Amount | None:
     plain = unicodedata.normalize("NFKC", text).strip()
     if re.match(r"[-−]\s*[^\d\s+−-]", plain):  # "-$5"
         positive = amount_in(plain[1:], decimal)
-        return Amount(-positive.number, positive.currency) if positive else None
+        return Amount(-positive.number, positive.currency) if positive and positive.number >= 0 else None
     if found := _east_asian(plain, decimal):
         return found
     match = _MONEY.fullmatch(plain)

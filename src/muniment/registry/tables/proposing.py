@@ -701,11 +701,13 @@ def _needs_check(column: Column, values: Sequence[str]) -> bool:
         return not are_statuses or share(sampled(values), _is_of_ownership) >= _HALF
     if column.field == "website":  # pages of a directory, or of a source
         return key(column.heading) != "website" and _are_of_one_site(sampled(values))
+    # Of several addresses in a cell, the first one would be published, which may be that of a person.
+    has_several = column.field == "socials.email" and any(len(addresses_in(value)) > 1 for value in values)
     is_address_of_person = column.field == "socials.email" and any(map(_is_address_of_a_person, values))
     is_contact = column.field in _OF_PERSONS and bool(_OF_CONTACTS.search(column.heading))
     # The heading does not say what the person is to the organization.
     is_anybody = column.field == PEOPLE_FIELD and key(column.heading) in {"fullname", "person", "personname"}
-    return is_address_of_person or is_contact or is_anybody  # all would be published
+    return has_several or is_address_of_person or is_contact or is_anybody  # all would be published
 
 
 def _is_of_ownership(text: str) -> bool:

@@ -170,9 +170,13 @@ def _documents_of(connection: sqlite3.Connection, form: _Form) -> _Documents:
 def _in_any(documents: Iterable[_Documents]) -> int:
     """Return the documents that have one of several values."""
     bits = 0
+    rare = array("L")
     for of_value in documents:
-        bits |= of_value if isinstance(of_value, int) else value_bits.of(of_value)
-    return bits
+        if isinstance(of_value, int):
+            bits |= of_value
+        else:
+            rare += of_value  # all rare values at once: a number as long as the registry for each would take seconds
+    return bits | value_bits.of(rare)
 
 
 class _Base:
@@ -306,11 +310,19 @@ class Counting:
         return keyed
 
     def _key_of(self, forms: Sequence[_Form], keyed: Mapping[str, int]) -> str:
-        """Return the chosen key whose documents are those of a value; "" if there is none."""
-        if not keyed:
-            return ""
-        bits = _in_any([self._documents.of(self._connection, self._build, form) for form in forms])
-        return next((key for key, documents in keyed.items() if documents == bits), "")
+        """
+        Return the chosen key whose documents are those of a value; "" if there is none.
+
+        Keys and names are values of two filters, and nothing stored says which belong together: the documents do.
+        """
+        least, most = max(form.n for form in forms), sum(form.n for form in forms)
+        for key, documents in keyed.items():
+            # The documents of a value are read only where their number can be that of the key.
+            if least <= documents.bit_count() <= most:
+                of_value = _in_any([self._documents.of(self._connection, self._build, form) for form in forms])
+                if of_value == documents:
+                    return key
+        return ""
 
     def _counted_in_text(self, name: str, shown: list[Counted], in_use: list[_Form], base: _Base) -> list[Counted]:
         """Count what a filter that looks within texts finds by each value, which is more than that very value."""
@@ -337,6 +349,7 @@ class Counting:
                 counts.append(each._replace(n=n))
         counts.sort(key=lambda each: (-each.n, each.value))
         counted = {singular(each.value) for each in counts}
+        counted |= {singular(each.by_key) for each in counts if each.by_key}
         for value in self._chosen.get(name, ()):
             if singular(value) not in counted:
                 counts.append(Counted(value, self._count_of(Chosen(name, (value,), in_text=False)), selected=True))

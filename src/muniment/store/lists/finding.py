@@ -34,6 +34,8 @@ _INDEXES: Final = {
     "updated": "published_document_updated",
 }
 """The indexes of orders."""
+MAX_WALKED_VALUES: Final = 20
+"""Values of one filter in a walk: a word in titles can mean thousands of them."""
 _PATIENCE: Final = 4
 """How many times more documents than on average a walk may pass."""
 _BUILT_IN: Final = frozenset({*COLUMNS, "listed"})
@@ -128,12 +130,14 @@ def _number_worth_a_walk(
     filters: Sequence[Sequence[tuple[int, int]]], most: int, total: int, count: Callable[[], int]
 ) -> int:
     """
-    Return how many documents all *filters* find; 0 if that is none, or if it costs less to find all of them.
+    Return how many documents all *filters* find; 0 if there is no walk: none is found, or finding all costs less.
 
     A walk passes most * total / number documents on average. To find all passes as many as the rarest filter has.
     """
     if not filters:
         return total
+    if any(len(values) > MAX_WALKED_VALUES for values in filters):
+        return 0  # each document that is passed would be looked for at each of them
     rarest = min(sum(n for n, _ in values) for values in filters)
     if rarest * rarest < most * total:
         return 0

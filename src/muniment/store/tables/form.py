@@ -489,7 +489,9 @@ CHANGES: Final = Table(
     (
         Column("sequence", "INTEGER", Phrase("The number in the feed."), _whole("sequence")),
         Column("kind", "TEXT", Phrase("One of {names}.", names="company, person, framework"), _text("kind")),
-        Column("slug", "TEXT", Phrase("The slug of the document; absent of a person who was unlisted."), _text("slug")),
+        Column(
+            "slug", "TEXT", Phrase("The slug of the document; absent for a person who was unlisted."), _text("slug")
+        ),
         Column("change", "TEXT", Phrase("One of {names}.", names="published, updated, unlisted"), _text("change")),
         Column("at", "TEXT", Phrase("The time, RFC 3339."), _text("at")),
         Column(

@@ -188,6 +188,8 @@ def test_a_stale_form_shows_both_versions_and_can_be_saved_then(browser_of_owner
     assert "This listing changed while you were editing." in html
     assert "Theirs, saved meanwhile." in html
     assert "Mine." in html.partition('name="description"')[2].partition("</textarea>")[0]
+    discarded = browser_of_owner.get(f"/manage/companies/{draft}/edit/about").content.decode()
+    assert "Theirs, saved meanwhile." in discarded.partition('name="description"')[2].partition("</textarea>")[0]
     where(browser_of_owner.post(f"/manage/companies/{draft}/edit/about", fields_of(html)))
     assert Company.objects.get(slug=draft).description == "Mine."
 

@@ -159,7 +159,8 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     if page.form is not None:
         page.form.note_pending(_pending_notes(actor, mine))
     shown = _edit_page(request, mine, step, page, mine.version if version is None else version, stale)
-    return _kept(request, shown) if request.method == "POST" else shown
+    # A form that is stale is not kept: its page offers to discard the changes by loading it again.
+    return _kept(request, shown) if request.method == "POST" and not stale else shown
 
 
 def _edit_page(  # noqa: PLR0917 - what is edited, and how far
