@@ -92,7 +92,7 @@ def test_a_code_that_expired_is_not_delivered_and_counts_as_failed():
     assert letters.to(ADA) == []
     job.refresh_from_db()
     assert (job.state, job.payload["sealed"]) == (State.FAILED, "")
-    assert str(job.error) == "its code or link expired before a mail server took it"
+    assert str(job.error) == "the message expired before a mail server accepted it"
     assert delivery.mail_status().failed == 1
 
 

@@ -73,7 +73,7 @@ def deliver(run: JobRun) -> None:
             that opens it is missing.
     """
     if datetime.fromisoformat(run.payload["expiresAt"]) <= now():
-        raise Abandoned(Phrase("its code or link expired before a mail server took it"))
+        raise Abandoned(Phrase("the message expired before a mail server accepted it"))
     try:
         content = unseal(run.payload["sealed"], PURPOSE)
     except InvalidToken:

@@ -193,7 +193,7 @@ def _no_value_of(text: str, field: TableField | None = None) -> Lost | None:
         return Lost("is a formula, not a value", "Save the table with values; formulas are never calculated.")
     if _UNREADABLE in text:
         return Lost(
-            "has letters that could not be read", "Set the right encoding in the mapping, or correct the cells."
+            "has characters that could not be read", "Set the right encoding in the mapping, or correct the cells."
         )
     if is_mangled(text):
         return Lost("was changed by a spreadsheet program", "Format the column as text, and save the table again.")
@@ -343,7 +343,7 @@ def _number(cell: Cell) -> Any:
             "Convert the column first; rates are not invented.",
         )
     if scale != 1:
-        reason = "names a currency, and the label of the field another unit"
+        reason = "names a currency, but the label of the field has another unit"
         return Lost(reason, "Write numbers in the unit of the field, without the currency.")
     return number(float(found.number))
 
@@ -412,7 +412,7 @@ def _link(cell: Cell) -> str | Noted | Lost:
     return Noted(
         links[0],
         "has several web addresses, of which the first is imported",
-        "Write the address that should be public first.",
+        "Put the address that should be public at the beginning of the cell.",
     )
 
 
@@ -470,7 +470,7 @@ def _email(cell: Cell) -> str | Noted | Lost:
     return Noted(
         addresses[0],
         "has several email addresses, of which the first is imported",
-        "Write the address that should be public first.",
+        "Put the address that should be public at the beginning of the cell.",
     )
 
 

@@ -35,7 +35,7 @@ def test_an_operator_finds_an_address_and_deletes_it(letters):
     confirmed(letters, "companies", "type=DAO")
     operator = signed_in(account("operator@harbour.example", "operator"))
     html = operator.get(HOME).text
-    assert "Subscriptions to a search of companies</dt><dd>1</dd>" in html
+    assert "Subscriptions to company searches</dt><dd>1</dd>" in html
     assert "to a person" not in html, "what nobody has subscribed to is left out"
     valid(html)
     html = operator.post(HOME, {"email": f" {EMAIL} "}).text

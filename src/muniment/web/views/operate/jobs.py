@@ -34,7 +34,7 @@ STATES: Final[dict[str, tuple[Words, tuple[str, ...]]]] = {
 TONES: Final = {State.RUNNING: "wait", State.SUCCEEDED: "good", State.FAILED: "bad"}
 _WRITTEN: Final = gettext_lazy("Written to the folder")
 MOST_CHARACTERS: Final = 300
-_OF_DELIVERY: Final = ("the mail server ", "the secret key ", "its code or link ")
+_OF_DELIVERY: Final = ("the mail server ", "the secret key ", "the message ")
 """The beginnings of the reasons that delivery gives itself; another error could quote the message."""
 
 

@@ -15,11 +15,11 @@ from muniment.web.views.public.updates import shown
 
 HOME: Final = "/operate/subscriptions"
 TOPICS: Final = {
-    "company": gettext_lazy("Subscriptions to a company"),
-    "person": gettext_lazy("Subscriptions to a person"),
-    "companies": gettext_lazy("Subscriptions to a search of companies"),
-    "people": gettext_lazy("Subscriptions to a search of people"),
-    "frameworks": gettext_lazy("Subscriptions to a search of frameworks"),
+    "company": gettext_lazy("Subscriptions to companies"),
+    "person": gettext_lazy("Subscriptions to people"),
+    "companies": gettext_lazy("Subscriptions to company searches"),
+    "people": gettext_lazy("Subscriptions to people searches"),
+    "frameworks": gettext_lazy("Subscriptions to framework searches"),
 }
 
 
