@@ -140,13 +140,19 @@ def test_a_long_label_of_a_filter_does_not_widen_the_filters(browser):
     page.close()
 
 
-def test_letters_twice_as_large_keep_the_skip_link_away_and_tables_on_a_phone(browser):
-    sheet = (Path(web.__file__).parent / "static" / "web" / "muniment.css").read_text("utf-8")
+def phone_of_large_letters(browser):
+    """Open a page on a phone whose letters are twice as large as usual; return its context too."""
     context = browser.new_context(viewport={"width": 390, "height": 844})
     page = context.new_page()
     devtools = context.new_cdp_session(page)
     devtools.send("Page.enable")
     devtools.send("Page.setFontSizes", {"fontSizes": {"standard": 32, "fixed": 26}})
+    return context, page
+
+
+def test_letters_twice_as_large_keep_the_skip_link_away_and_tables_on_a_phone(browser):
+    sheet = (Path(web.__file__).parent / "static" / "web" / "muniment.css").read_text("utf-8")
+    context, page = phone_of_large_letters(browser)
     page.set_content(
         f'<style>{sheet}</style><body><a class="skip" href="#main">Zu den Ergebnissen springen</a>'
         '<main class="frame" id="main"><figure class="chart"><table class="numbers"><tbody>'
@@ -227,11 +233,7 @@ def test_a_printed_list_has_the_whole_page_and_nothing_to_press(browser, site):
 
 def test_letters_twice_as_large_widen_no_trail_form_or_row_of_buttons_of_a_phone(browser):
     sheet = (Path(web.__file__).parent / "static" / "web" / "muniment.css").read_text("utf-8")
-    context = browser.new_context(viewport={"width": 390, "height": 844})
-    page = context.new_page()
-    devtools = context.new_cdp_session(page)
-    devtools.send("Page.enable")
-    devtools.send("Page.setFontSizes", {"fontSizes": {"standard": 32, "fixed": 26}})
+    context, page = phone_of_large_letters(browser)
     field = '<div class="field"><label>Name der Runde</label><input></div>'
     page.set_content(
         f'<style>{sheet}</style><body><main class="frame">'

@@ -89,6 +89,7 @@ class Memberships:
                 _build(connection, value)
         self._changes.clear()
         self._unknown.clear()
+        self._n = 0
 
 
 def _from_rows(connection: sqlite3.Connection, value: int) -> bytearray:
@@ -104,6 +105,7 @@ def _from_rows(connection: sqlite3.Connection, value: int) -> bytearray:
 
 
 def _build(connection: sqlite3.Connection, value: int) -> None:
+    """Write all bits of a value that has none."""
     size, bits = BLOCK // 8, _from_rows(connection, value)
     for block in range(len(bits) // size):
         of_block = bytes(bits[block * size : (block + 1) * size])
@@ -112,6 +114,7 @@ def _build(connection: sqlite3.Connection, value: int) -> None:
 
 
 def _write(connection: sqlite3.Connection, value: int, changes: Mapping[int, bool]) -> None:
+    """Write the blocks of a value whose publication numbers have gained or lost it."""
     by_block: dict[int, list[tuple[int, bool]]] = defaultdict(list)
     for number, has_value in changes.items():
         block, place = divmod(number, BLOCK)

@@ -701,13 +701,19 @@ def _needs_check(column: Column, values: Sequence[str]) -> bool:
         return not are_statuses or share(sampled(values), _is_of_ownership) >= _HALF
     if column.field == "website":  # pages of a directory, or of a source
         return key(column.heading) != "website" and _are_of_one_site(sampled(values))
-    # Of several addresses in a cell, the first one would be published, which may be that of a person.
-    has_several = column.field == "socials.email" and any(len(addresses_in(value)) > 1 for value in values)
-    is_address_of_person = column.field == "socials.email" and any(map(_is_address_of_a_person, values))
-    is_contact = column.field in _OF_PERSONS and bool(_OF_CONTACTS.search(column.heading))
+    return _may_publish_a_person(column, values)
+
+
+def _may_publish_a_person(column: Column, values: Sequence[str]) -> bool:
+    """Return whether a column would make public who or how to reach a person, which its heading does not say."""
+    if column.field == "socials.email":
+        # Of several addresses in a cell the first one would be published, which may be that of a person.
+        has_several = any(len(addresses_in(value)) > 1 for value in values)
+        return has_several or any(map(_is_address_of_a_person, values))
+    if column.field in _OF_PERSONS and _OF_CONTACTS.search(column.heading):
+        return True
     # The heading does not say what the person is to the organization.
-    is_anybody = column.field == PEOPLE_FIELD and key(column.heading) in {"fullname", "person", "personname"}
-    return has_several or is_address_of_person or is_contact or is_anybody  # all would be published
+    return column.field == PEOPLE_FIELD and key(column.heading) in {"fullname", "person", "personname"}
 
 
 def _is_of_ownership(text: str) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from muniment.kernel.json import JSONObject
-from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.phrase import Phrase, marked
 from muniment.kernel.wire import number
 from muniment.registry.declared.stored import fault_of
 from muniment.registry.tables.amounts import amount_in, currency_in_heading, is_percentage, plain_number
@@ -407,13 +407,14 @@ def _link(cell: Cell) -> str | Noted | Lost:
     links = list(dict.fromkeys(map(_link_in, parts)))
     if not links or not all(links):
         return Lost("is not a web address", "Correct the cells.")
-    if len(links) == 1:
-        return links[0]
-    return Noted(
-        links[0],
-        "has several web addresses, of which the first is imported",
-        "Put the address that should be public at the beginning of the cell.",
-    )
+    return _first_of(links, marked("has several web addresses, of which the first is imported"))
+
+
+def _first_of(addresses: Sequence[str], told: str) -> str | Noted:
+    """Return the first address of a cell; if it has more, with what is *told* of them."""
+    if len(addresses) == 1:
+        return addresses[0]
+    return Noted(addresses[0], told, "Put the address that should be public at the beginning of the cell.")
 
 
 def _link_in(text: str) -> str:
@@ -465,13 +466,7 @@ def _email(cell: Cell) -> str | Noted | Lost:
     addresses = addresses_in(cell.text)
     if not addresses:
         return Lost("is not one email address", "Keep one address in each cell.")
-    if len(addresses) == 1:
-        return addresses[0]
-    return Noted(
-        addresses[0],
-        "has several email addresses, of which the first is imported",
-        "Put the address that should be public at the beginning of the cell.",
-    )
+    return _first_of(addresses, marked("has several email addresses, of which the first is imported"))
 
 
 def _day(cell: Cell) -> str | Noted | Lost:
