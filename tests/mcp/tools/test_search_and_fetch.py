@@ -220,3 +220,15 @@ def test_a_filter_that_is_named_as_a_field_means_the_field_that_it_is_about(name
 def test_the_slug_of_a_company_may_be_named_as_a_field(server):
     listed = server.call("list_companies", {"fields": ["slug", "name"]})["structuredContent"]["data"]
     assert {frozenset(each) for each in listed} == {frozenset({"id", "name"})}
+
+
+def test_a_value_of_a_filter_among_common_words_is_understood(tmp_path):
+    publisher = Publisher(tmp_path / "values.sqlite3")
+    publisher.publish(company(1, "tide", name="Tide", type="DAO"), company(2, "quay", name="Quay"))
+    reader = Reader(tmp_path / "values.sqlite3")
+    with public_server(reader) as asker:
+        content = answer(asker, "search", query="Largest DAOs")["structuredContent"]
+    assert (content["results"], content["notUnderstood"]) == ([], ["Largest"])
+    assert "list companies with type=DAO" in content["hint"]
+    reader.close()
+    publisher.close()

@@ -188,7 +188,11 @@ def _without_chance(query: str, found: Everything) -> Everything:
     is_named = any(everything.has_words(result.name, pieces(query)) for result in found.results)
     hint = f'Nothing is named "{query[:MAX_SHOWN]}".'
     if is_only_common(query) and not is_named:
-        return found._replace(results=(), closest=(), not_understood=tuple(query.split()), hint=hint)
+        if not found.named:
+            return found._replace(results=(), closest=(), not_understood=tuple(query.split()), hint=hint)
+        # "Largest DAOs": its hint names the filter that has the value.
+        not_understood = everything.not_understood(query, (), words_of(found.named))
+        return found._replace(results=(), closest=(), not_understood=not_understood)
     if found.results or len(pieces(query)) <= WORDS_OF_A_NAME:
         return found
     closest = tuple((kind, each) for kind, each in found.closest if not 0 < each.similarity < SIMILAR)
