@@ -24,6 +24,7 @@ from muniment.languages.translated import translated
 from muniment.schema.filters import Criterion, Listing, ReversedRange
 from muniment.schema.kinds import Boolean, Country
 from muniment.schema.objects import Schema
+from muniment.schema.places import state_in
 from muniment.searches.news import WantedSearch
 from muniment.store.queries import ListQuery
 from muniment.web.requests.page_cache import reader
@@ -557,11 +558,15 @@ def _removals(search: Search) -> Iterator[tuple[Chip, Search]]:
 
 
 def shown_value(parameter: ListFilter, value: str) -> str:
-    """Return a chosen value as pages write it: of a company that is chosen by its slug, the name."""
+    """Return a chosen value as pages write it: the name of a company chosen by slug, or of a state chosen by code."""
     if parameter.name == "company":
         document = reader().document("company", value)
         if document is not None:
             return msgspec.json.decode(document.body, type=_OfCompany).data.company.name
+    if parameter.name == "state" and value[2:3] == "-":
+        state = state_in(value[:2], value)
+        if state is not None:
+            return state.name
     return parameter.label_of(value)
 
 

@@ -70,6 +70,14 @@ def test_a_code_without_a_country_does_not_list_the_companies_of_its_state_twice
     assert Counted("CA", 3, selected=True) in reader().facets("company", chosen, ("state",)).by_name["state"].values
 
 
+def test_a_state_that_is_chosen_by_its_code_is_shown_by_its_name(visitor, publisher):
+    publisher.publish(company(1, address=[{"city": "Oakland", "state": "California", "country": "US"}]))
+    # CA alone is the code of several states, and ZZ-CA of none.
+    for chosen, shown in (("US-CA", "California"), ("CA", "CA"), ("ZZ-CA", "ZZ-CA")):
+        html = visitor.get(f"/companies?state={chosen}").text
+        assert re.findall("State or region: <bdi>(.*?)</bdi>", html) == [shown], chosen
+
+
 def test_a_registry_whose_addresses_cannot_be_placed_says_why(visitor, publisher):
     publisher.publish(company(1, address=[{"city": "Wichita"}]))
     html = visitor.get("/map").text
