@@ -5,7 +5,7 @@ A part is rendered from a bundle, which is the published one or that of a draft.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 from urllib.parse import quote
 
@@ -56,7 +56,8 @@ def about_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> Http
     """Show the whole text about a company."""
     parts = lists.parts_of(bundle["company"].get("body") or "", TEXT_CHARACTERS)
     page = lists.cut(parts, request.GET.get("page", ""), 1)
-    return _respond(request, bundle, home, "about", gettext("About"), page, text=page.items[0] if page.items else "")
+    text = page.items[0] if page.items else ""
+    return _respond(request, bundle, home, "about", gettext("About"), page, text=text)
 
 
 def team_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpResponse:
@@ -65,8 +66,10 @@ def team_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpR
     is_by_role = request.GET.get("by") == "role"
     number = request.GET.get("page", "")
     page: Page[Any]
+    roles, kept = None, {}
     if is_by_role:
         page = lists.cut(lists.roles_of(positions), number, ROLES)
+        roles, kept = page.items, {"by": "role"}
     else:
         page = lists.cut(lists.team_of(positions), number, PEOPLE)
     return _respond(
@@ -76,8 +79,8 @@ def team_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpR
         "team",
         gettext("Team"),
         page,
-        {"by": "role"} if is_by_role else {},
-        roles=page.items if is_by_role else None,
+        kept,
+        roles=roles,
         members=page.items,
         is_by_role=is_by_role,
         positions_total=len(positions),
@@ -94,14 +97,6 @@ def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
     state = request.GET.get("status", "")
     if state not in counts:
         state = ""
-
-    everything = lists.address_of(request.path, 1, words)
-    choices = [{"label": gettext("All"), "count": len(rows), "address": everything, "here": not state}]
-    for name, count in counts.items():
-        if name:
-            place = lists.address_of(request.path, 1, {**words, "status": name})
-            choices.append({"label": outcome(name), "count": count, "address": place, "here": name == state})
-
     shown, kept = rows, words
     if state:
         shown = [row for row in rows if lists.state_of(row, today) == state]
@@ -119,14 +114,28 @@ def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
         prompt=gettext("Find a proposal by its title or number"),
         has_finder=bool(q) or len(rows) > PROPOSALS,
         proposals=[proposal_row(row) for row in page.items],
-        choices=choices,
+        choices=_choices_of_state(request.path, words, len(rows), counts, state),
     )
+
+
+def _choices_of_state(
+    path: str, words: dict[str, str], total: int, counts: Mapping[str, int], state: str
+) -> list[JSONObject]:
+    """Return links to the proposals of each state, with their numbers; the first link leads to all."""
+    all_address = lists.address_of(path, 1, words)
+    choices = [{"label": gettext("All"), "count": total, "address": all_address, "here": not state}]
+    for name, count in counts.items():
+        if name:
+            state_address = lists.address_of(path, 1, {**words, "status": name})
+            choices.append({"label": outcome(name), "count": count, "address": state_address, "here": name == state})
+    return choices
 
 
 def cap_table_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpResponse:
     """Show the token holders of a company."""
     rows = bundle.get("capTable") or []
     q = _words_asked(request)
+    words = {"q": q} if q else {}
     page = lists.cut(_having(rows, "cap-table", q), request.GET.get("page", ""), HOLDERS)
     return _respond(
         request,
@@ -135,7 +144,7 @@ def cap_table_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
         "cap_table",
         gettext("Cap table"),
         page,
-        {"q": q} if q else {},
+        words,
         q=q,
         prompt=gettext("Find a holder by name or address"),
         has_finder=bool(q) or len(rows) > HOLDERS,
@@ -258,13 +267,15 @@ def _respond(  # noqa: PLR0917 - what every such page has, in the order of the p
     home = home or f"/companies/{quote(company['id'])}"
     name = part.replace("_", "-")
     is_public = home.startswith("/companies/")
-    has_csv = is_public and name in _LISTS and bool(bundle.get(_LISTS[name]))
+    csv_address = ""
+    if is_public and name in _LISTS and bundle.get(_LISTS[name]):
+        csv_address = lists.address_of(f"{home}/{name}.csv", 1, kept)
     context = {
         "room": "companies",
         "company": company,
         "home": home,
         "part_title": title,
-        "csv_address": lists.address_of(f"{home}/{name}.csv", 1, kept) if has_csv else "",
+        "csv_address": csv_address,
         "parts": parts_of(bundle, home, name),
         "total": page.total,
         "crumbs": [(gettext("Companies"), "/companies"), (company["name"], home), (title, "")],

@@ -24,6 +24,7 @@ from muniment.kernel.csv_text import MAX_ROWS
 from muniment.kernel.json import JSONObject
 from muniment.languages import writing
 from muniment.languages.writing import number
+from muniment.store.lists.facets import Counted
 from muniment.store.lists.facets import Facet as CountedFacet
 from muniment.store.reader import ListPage
 from muniment.store.search.closest import Closest
@@ -318,7 +319,16 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         return HttpResponseRedirect(search.address(page=search.page))
     page = find(search)
     is_blank = not (page.total or page.closest or search.chosen or search.q)
-    filters = "" if is_blank else _filters(search, page.total)
+    filters = ""
+    if not is_blank:
+        filters = _filters(search, page.total)
+    total_shown = number(page.total)
+    if page.is_cut:
+        total_shown += "+"
+
+    def page_address(page_number: int | None) -> str:
+        return search.address(page=page_number) if page_number else ""
+
     context: JSONObject = {
         "is_blank": is_blank,
         **_next_of(is_blank=is_blank),
@@ -330,32 +340,43 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "has_filters": "<details" in filters,
         "items": _ROWS[name](page.items),
         "total": page.total,
-        "total_shown": f"{number(page.total)}+" if page.is_cut else number(page.total),
+        "total_shown": total_shown,
         "chips": chips_of(search),
-        "value_chips": value_chips(search, search.q) if search.q else (),
-        "named": None,
+        "value_chips": value_chips(search, search.q),
         "orders": orders_of(search),
-        "closest": _by_reason(search, page.closest),
         "hint": guidance(page.hint, {parameter.name: parameter.label for parameter in search.of.parameters}),
-        "reliefs": [],
-        "pager": pagination.pager_of(page, lambda number: search.address(page=number) if number else ""),
+        "pager": pagination.pager_of(page, page_address),
         "feed_address": feed_address(search),
         "json_feed_address": json_feed_address(search),
         "json_address": json_address(search),
-        "csv_address": csv_address(search) if page.total else "",
-        "csv_most": number(MAX_ROWS) if page.total > MAX_ROWS else "",
+        **_file_of(search, page.total),
         "save_address": save_address(search),
         "updates": updates.offered_for_search(search),
+        **_instead_of_results(search, page),
     }
+    return TemplateResponse(request, f"registry/{name}.html", context)
+
+
+def _file_of(search: Search, total: int) -> JSONObject:
+    """Return the address of the list as a CSV file, and how many rows it has at most if the list has more."""
+    csv, most = "", ""
+    if total:
+        csv = csv_address(search)
+    if total > MAX_ROWS:
+        most = number(MAX_ROWS)
+    return {"csv_address": csv, "csv_most": most}
+
+
+def _instead_of_results(search: Search, page: ListPage) -> JSONObject:
+    """Return similar documents and, for a search that finds nothing, other searches that find something."""
+    closest: Sequence[Closest] = page.closest
+    named, reliefs = None, []
     if not page.total:
         named = named_values(search)
-        if named:
-            context["named"] = named
-            if not search.chosen:  # with filters, what is closest may be what they have left out
-                meant = [document for document in page.closest if is_meant(document)]
-                context["closest"] = _by_reason(search, meant)
-        context["reliefs"] = reliefs_of(search, lambda less: find(less, 1).total)
-    return TemplateResponse(request, f"registry/{name}.html", context)
+        if named and not search.chosen:  # with filters, what is closest may be what they have left out
+            closest = [document for document in page.closest if is_meant(document)]
+        reliefs = reliefs_of(search, lambda less: find(less, 1).total)
+    return {"named": named, "closest": _by_reason(search, closest), "reliefs": reliefs}
 
 
 def as_csv(request: HttpRequest, name: ListName) -> HttpResponse:
@@ -437,20 +458,26 @@ def _typed(search: Search, parameter: ListFilter) -> Typed:
 def _facet(search: Search, parameter: ListFilter, counted: CountedFacet) -> Facet | None:
     """Return a filter that is chosen by links; None where its values would not help to choose."""
     chosen = search.chosen.get(parameter.name, ())
-    if not chosen:
-        if len(counted.values) < 2:  # a single value leaves the list as it is
-            return None
-        if len(counted.values) >= VALUES_SHOWN and max(each.n for each in counted.values) == 1:
-            # Each value is that of one item, which a search finds sooner than a reader of this filter.
-            return None
+    if not chosen and not _helps_to_choose(counted):
+        return None
     options = list(_options(search, parameter, counted, chosen))
-    first, rest = options[:VALUES_SHOWN], options[VALUES_SHOWN:]
-    folded = [option for option in rest if not option.is_chosen]
+    shown, folded = options[:VALUES_SHOWN], []
+    for option in options[VALUES_SHOWN:]:
+        if option.is_chosen:
+            shown.append(option)
+        else:
+            folded.append(option)
     if len(folded) < MIN_VALUES_FOLDED:
-        first, folded = options, []
-    else:
-        first += [option for option in rest if option.is_chosen]
-    return Facet(parameter.name, str(parameter.label), first, folded, counted.more > 0)
+        shown, folded = options, []
+    return Facet(parameter.name, str(parameter.label), shown, folded, counted.more > 0)
+
+
+def _helps_to_choose(counted: CountedFacet) -> bool:
+    if len(counted.values) < 2:  # a single value leaves the list as it is
+        return False
+    # Where each value is that of one item, a search finds the item sooner than a reader of this filter.
+    most_items = max(counted_value.n for counted_value in counted.values)
+    return len(counted.values) < VALUES_SHOWN or most_items > 1
 
 
 def _options(search: Search, parameter: ListFilter, counted: CountedFacet, chosen: Sequence[str]) -> Iterator[Option]:
@@ -461,27 +488,37 @@ def _options(search: Search, parameter: ListFilter, counted: CountedFacet, chose
     if not parameter.is_repeated:
         # What is or has something comes before what is not or lacks it, whichever are more.
         values.sort(key=lambda counted_value: counted_value.value != "true")
-    for value, total, is_selected, by_key in values:
-        selected = _selected(parameter, value, chosen) if is_selected else []
-        if by_key:
-            selected.append(by_key)
+    for counted_value in values:
+        value = counted_value.value
+        selected = _selected(parameter, counted_value, chosen)
         uncounted = [other for other in uncounted if other not in selected]
-        after_click = []
-        if parameter.is_repeated:
-            after_click = [other for other in chosen if other not in selected]
-        if not selected:
-            after_click.append(value)
-        yield Option(_id(parameter, value), parameter.label_of(value), total, address(after_click), bool(selected))
+        after_click = address(_after_click(parameter, value, selected, chosen))
+        yield Option(_id(parameter, value), parameter.label_of(value), counted_value.n, after_click, bool(selected))
     for value in uncounted:
         others = [other for other in chosen if other != value]
         yield Option(_id(parameter, value), shown_value(parameter, value), 0, address(others), is_chosen=True)
 
 
-def _selected(parameter: ListFilter, value: str, chosen: Sequence[str]) -> list[str]:
-    """Return the chosen values that an option stands for: its own, in whichever number the word was written."""
-    if not parameter.is_repeated:
-        return list(chosen)
-    return [other for other in chosen if singular(other) == singular(value)]
+def _selected(parameter: ListFilter, counted_value: Counted, chosen: Sequence[str]) -> list[str]:
+    """Return the chosen values that an option stands for: the same word in either number, or the key of its record."""
+    selected: list[str] = []
+    if counted_value.selected and parameter.is_repeated:
+        selected += [other for other in chosen if singular(other) == singular(counted_value.value)]
+    elif counted_value.selected:
+        selected += chosen
+    if counted_value.by_key:
+        selected.append(counted_value.by_key)
+    return selected
+
+
+def _after_click(parameter: ListFilter, value: str, selected: Sequence[str], chosen: Sequence[str]) -> list[str]:
+    """Return the values of a filter after a click on an option, which adds its value or removes what it stands for."""
+    values = []
+    if parameter.is_repeated:
+        values = [other for other in chosen if other not in selected]
+    if not selected:
+        values.append(value)
+    return values
 
 
 def _id(parameter: ListFilter, value: str) -> str:
@@ -552,14 +589,7 @@ def _company_row(company: _CompanyItem) -> str:
     if company.team_size is not None:
         team = number(company.team_size)
         people = ngettext("%(count)s person", "%(count)s people", company.team_size) % {"count": team}
-    amount = writing.amount(company.treasury)
-    amount_html, treasury = escape(amount), ""
-    note = treasury_label(company.treasury_note) if company.treasury_note else ""
-    if note:
-        amount_html += f'<br><span class="quiet tiny">{escape(note)}</span>'
-        treasury = f"{note}: {amount}" if amount else ""
-    elif amount:
-        treasury = gettext("%(amount)s treasury") % {"amount": amount}
+    amount_html, treasury = _treasury(company)
     facts = []
     for text in (kind, industry, treasury, people):
         if text:
@@ -587,6 +617,21 @@ def _company_row(company: _CompanyItem) -> str:
         f'<td class="number if-room">{amount_html}</td>\n'
         f'<td class="if-room quiet listed">{escape(month_or_text(company.created_at))}</td>'
     )
+
+
+def _treasury(company: _CompanyItem) -> tuple[str, str]:
+    """Return the HTML of the column of the treasury, and the text among the facts of a screen without columns."""
+    amount = writing.amount(company.treasury)
+    amount_html, fact = escape(amount), ""
+    note = ""
+    if company.treasury_note:
+        note = treasury_label(company.treasury_note)
+    if note:
+        amount_html += f'<br><span class="quiet tiny">{escape(note)}</span>'
+        fact = f"{note}: {amount}" if amount else ""
+    elif amount:
+        fact = gettext("%(amount)s treasury") % {"amount": amount}
+    return amount_html, fact
 
 
 def _person_row(person: _PersonItem, positions: str) -> str:
@@ -629,15 +674,20 @@ def _framework_row(framework: _FrameworkItem) -> str:
         # All frameworks of an organization have its colour.
         colour_key = framework.company.id or colour_key
     pill = ""
-    if framework.kind == "program" or not framework.is_open:  # a score is open unless something is missing
-        pill = f" {pill_html('open' if framework.is_open else 'not open')}"
+    if not framework.is_open:
+        pill = f" {pill_html('not open')}"
+    elif framework.kind == "program":  # a score is open unless something is missing
+        pill = f" {pill_html('open')}"
+    facts = kind
+    if operator:
+        facts = f"{kind} · <bdi>{operator}</bdi>"
     listing = _listing(
         f"/frameworks/{quote(framework.framework_id)}",
         framework.framework_name,
         mark_html(framework.framework_name, key=colour_key),
         pill,
         _summary(framework.description) or gettext("No description yet."),
-        f"{kind} · <bdi>{operator}</bdi>" if operator else kind,
+        facts,
     )
     return (
         f'<td>{listing}</td><td class="if-room quiet">{kind}</td><td class="if-room quiet" dir="auto">{operator}</td>'

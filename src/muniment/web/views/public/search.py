@@ -63,31 +63,41 @@ def search(request: HttpRequest) -> HttpResponse:
     kind = pagination.chosen(request.GET, "kind", KINDS)
     context: JSONObject = {"room": "search", "q": text, "searched": text, "kind": kind}
     if text:
-        kinds = (kind,) if kind else KINDS
-        limit = SHOWN_ALONE if kind else SHOWN
-        answer = _found(text, limit=limit, kinds=kinds)
-        named = None if answer.results else named_in_everything(text)
-        if named:
-            # Pages know values by their labels too, in the language of the visitor.
-            answer = everything.with_values_named(text, answer, named.words)
-        closest = []
-        for kind_of_document, document in answer.closest:
-            why = guidance(document.why).rstrip(".") if document.is_former else ""
-            closest.append((document.name, _path(kind_of_document, document.id), why))
         query = {"q": text}
+        kinds: Collection[str] = KINDS
+        limit = SHOWN
         if kind:
             query["kind"] = kind
+            kinds, limit = (kind,), SHOWN_ALONE
         context |= {
-            "groups": _groups(text, answer),
-            "counts": ", ".join(_count(kind, total) for kind, total in answer.totals.items() if total),
-            "closest": closest,
-            "not_understood": ", ".join(answer.not_understood),
+            **_results(text, _found(text, limit=limit, kinds=kinds)),
             "value_chips": chips_of_everything(text),
-            "named": named,
             "as_json": f"/api/v1/search?{urlencode(query)}",
             "printed_address": f"{address(request)}{request.path}?{urlencode(query)}",
         }
     return TemplateResponse(request, "registry/search.html", context)
+
+
+def _results(text: str, answer: Everything) -> JSONObject:
+    """Return what a search finds, or the values of filters that its words name, and similar documents."""
+    named = None
+    if not answer.results:
+        named = named_in_everything(text)
+    if named:
+        # Pages know values by their labels too, in the language of the visitor.
+        answer = everything.with_values_named(text, answer, named.words)
+    closest = []
+    for kind, document in answer.closest:
+        why = guidance(document.why).rstrip(".") if document.is_former else ""
+        closest.append((document.name, _path(kind, document.id), why))
+    counts = [_count(kind, total) for kind, total in answer.totals.items() if total]
+    return {
+        "groups": _groups(text, answer),
+        "counts": ", ".join(counts),
+        "closest": closest,
+        "not_understood": ", ".join(answer.not_understood),
+        "named": named,
+    }
 
 
 class BoxResult(NamedTuple):
@@ -108,15 +118,30 @@ def box(request: HttpRequest) -> HttpResponse:
         return HttpResponse()
     answer = _found(text, limit=SUGGESTIONS)
     chips = chips_of_everything(text)
-    named = None if answer.results or chips else named_in_everything(text)
-    if named:
-        answer = everything.with_values_named(text, answer, named.words)
-        chips = named.chips
+    if not answer.results and not chips:
+        named = named_in_everything(text)
+        if named:
+            answer = everything.with_values_named(text, answer, named.words)
+            chips = named.chips
+    options = _options(answer)
+    context = {
+        "q": text,
+        "chips": chips,
+        "options": options,
+        "is_close": bool(options) and not answer.results,
+        "total": sum(answer.totals.values()),
+    }
+    return HttpResponse(get_template("part/found.html").render(context))
+
+
+def _options(answer: Everything) -> list[BoxResult]:
+    """Return the first results; without any, similar documents."""
+    kinds = {"company": gettext("Company"), "person": gettext("Person"), "framework": gettext("Framework")}
+    # A document that had the searched name before is among the similar ones, even if it is a result.
     former_names = {}
     for kind, document in answer.closest:
         if document.is_former:
             former_names[kind, document.id] = guidance(document.why)
-    kinds = {"company": gettext("Company"), "person": gettext("Person"), "framework": gettext("Framework")}
     options = []
     for result in answer.results[:SUGGESTIONS]:
         symbol, type_ = result.item.get("symbol") or "", labelled("type", result.item.get("type") or "")
@@ -126,14 +151,7 @@ def box(request: HttpRequest) -> HttpResponse:
         for kind, document in answer.closest:
             text_below = former_names.get((kind, document.id), "")
             options.append(BoxResult(_path(kind, document.id), kinds[kind], document.name, "", text_below))
-    context = {
-        "q": text,
-        "chips": chips,
-        "options": options,
-        "is_close": bool(options) and not answer.results,
-        "total": sum(answer.totals.values()),
-    }
-    return HttpResponse(get_template("part/found.html").render(context))
+    return options
 
 
 @published("q", speaks=False)
