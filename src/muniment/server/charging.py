@@ -8,7 +8,8 @@ requests of its address, or against the static files of its address. These are f
 - a page that is kept and has not changed: it is charged before that is known, and then given back;
 - server cards, and OPTIONS of the tool servers.
 
-Health checks have a limit of their own (``Fairness.probes``; none on the admin listener).
+Health checks have a limit of their own (``Fairness.probes``; none on the admin listener). All limits, with their sizes,
+are in ``Fairness`` (``kernel/fairness.py``).
 
 A call of a tool counts before its work, and nothing is given back if it fails:
 
