@@ -1,7 +1,7 @@
 """Import of a table: upload, mapping with the form of its columns, preview, import, result, undo."""
 
 import codecs
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
@@ -179,16 +179,20 @@ class ColumnField(NamedTuple):
 
     @property
     def is_asked(self) -> bool:
-        return any(each.is_asked for each in self.options)
+        return any(option.is_asked for option in self.options)
 
     @property
     def part(self) -> str:
         """Return the heading under which the column is: what a person must look at comes first."""
         if self.is_asked:
             return gettext("Needs a choice")
+        if not self.field and self.kind:
+            return gettext("Without a field, left out")
         if not self.field:
-            return gettext("Without a field, left out") if self.kind else gettext("Left out")
-        return gettext("Guessed, please check") if self.is_guess else gettext("To be imported")
+            return gettext("Left out")
+        if self.is_guess:
+            return gettext("Guessed, please check")
+        return gettext("To be imported")
 
 
 class TableField(NamedTuple):
@@ -234,14 +238,12 @@ def home(request: HttpRequest) -> HttpResponse:
 def sent_table(request: HttpRequest) -> JSONObject:
     """Return what the upload form sent: a file or an address, and perhaps a mapping."""
     file: Any = request.FILES.get("file")
-    address = "" if file else request.POST.get("address", "").strip()
-    content = file.read() if file else b""
-    return {
-        "name": file.name if file else "",
-        "content": content,
-        "address": address,
-        "mapping": _sent_mapping(request),
-    }
+    name, content, address = "", b"", ""
+    if file:
+        name, content = file.name, file.read()
+    else:
+        address = request.POST.get("address", "").strip()
+    return {"name": name, "content": content, "address": address, "mapping": _sent_mapping(request)}
 
 
 def _sent_mapping(request: HttpRequest) -> str:
@@ -314,7 +316,8 @@ def _take_mapping(request: HttpRequest, actor: Actor, upload: ImportUpload, do: 
     if do == "read":
         headers = headers_of(before, request.POST.dict())
         encoding = request.POST.get("encoding", "")
-        encoding = encoding if encoding in ENCODINGS else before.encoding
+        if encoding not in ENCODINGS:
+            encoding = before.encoding
         uploads.read_again(actor, upload.pk, encoding=encoding, headers=headers)
     elif do == "preview":
         tables = tables_of(mapping, saved.facts)
@@ -367,15 +370,21 @@ def _mapping_page(request: HttpRequest, upload: ImportUpload) -> HttpResponse:
 
 def _preview_page(request: HttpRequest, upload: ImportUpload) -> HttpResponse:
     report = with_advice(upload.report)
+    written_rows = 0
+    for counts in report["counts"].values():
+        written_rows += counts["new"] + counts["changed"]
+    gone = []
+    for row in report.get("gone") or ():
+        gone.append({**row, "kind": SUBJECTS[row["kind"]]})
     context = {
         "upload": upload,
         "report": report,
         "counts": counts_of(report),
-        "samples": [each["company"] for each in report["samples"]],
+        "samples": [bundle["company"] for bundle in report["samples"]],
         "is_empty": not (report["companies_total"] or report["people_total"]),
-        "is_unchanged": not any(each["new"] or each["changed"] for each in report["counts"].values()),
+        "is_unchanged": not written_rows,
         "changes": shown_changes(report),
-        "gone": [{**each, "kind": SUBJECTS[each["kind"]]} for each in report.get("gone") or ()],
+        "gone": gone,
         "source": uploads.source_options(upload),
         "sources": list_sources(),
         "crumbs": _crumbs(upload),
@@ -403,22 +412,32 @@ def with_advice(report: JSONObject) -> JSONObject:
     """Return a report whose groups say how the page helps, with columns of the same fault together."""
     groups: dict[tuple[object, ...], JSONObject] = {}
     for number, group in enumerate(report.get("groups") or ()):
-        fix = group["fix"]
-        advice = next((str(text) for start, text in _ADVICE.items() if fix.startswith(start)), translated(fix))
+        advice = _advice_of(group["fix"])
         # Whole columns that are left out for the same reason are one line.
         key = (number,) if group.get("rows_total") else (group["table"], group["reason"], advice)
-        first = groups.setdefault(key, {**group, "reason": reason_of(group["reason"]), "advice": advice, "columns": []})
-        first["columns"] += [column_of(group["column"])] if group["column"] else []
-        if len(first["columns"]) > 1:
-            first["example"] = ""
+        line = groups.setdefault(key, {**group, "reason": reason_of(group["reason"]), "advice": advice, "columns": []})
+        if group["column"]:
+            line["columns"].append(column_of(group["column"]))
+        if len(line["columns"]) > 1:
+            line["example"] = ""
     hidden = report.get("groups_total", 0) - len(report.get("groups") or ())
     return {**report, "groups": list(groups.values()), "groups_total": len(groups) + max(0, hidden)}
 
 
+def _advice_of(fix: Any) -> str:
+    for beginning, advice in _ADVICE.items():
+        if fix.startswith(beginning):
+            return str(advice)
+    return translated(fix)
+
+
 def counts_of(report: JSONObject) -> list[JSONObject]:
     """Return the numbers of rows of a report for its tiles."""
-    names = {"companies": gettext("Companies"), "people": gettext("People"), "frameworks": gettext("Frameworks")}
-    return [{"label": names[kind], **each} for kind, each in (report.get("counts") or {}).items()]
+    labels = {"companies": gettext("Companies"), "people": gettext("People"), "frameworks": gettext("Frameworks")}
+    tiles = []
+    for kind, counts in (report.get("counts") or {}).items():
+        tiles.append({"label": labels[kind], **counts})
+    return tiles
 
 
 @operator("GET", "HEAD")
@@ -433,15 +452,16 @@ def mapping_file(request: HttpRequest, key: str) -> HttpResponse:
 def sample(request: HttpRequest, key: str, number: int, part: str = "") -> HttpResponse:
     """Show the page of one of the first entries as it will look."""
     upload = uploads.get_import(actor_of(request), key)
-    found = upload.report.get("samples") or []
-    if not 0 < number <= len(found) or (part and part not in PARTS):
+    bundles = upload.report.get("samples") or []
+    if not 0 < number <= len(bundles) or (part and part not in PARTS):
         raise Http404("unknown page of a preview")
-    bundle = found[number - 1]
+    bundle = bundles[number - 1]
     here = f"{HOME}/{upload.pk}"
     page = f"{here}/pages/{number}"
     name = bundle["company"]["name"]
-    crumbs = [(gettext("Import"), HOME), (upload.name, here), (name, page if part else "")]
-    notice = {"import_back": here, "number": number, "total": len(found), "next": f"{here}/pages/{number + 1}"}
+    link_to_page = page if part else ""
+    crumbs = [(gettext("Import"), HOME), (upload.name, here), (name, link_to_page)]
+    notice = {"import_back": here, "number": number, "total": len(bundles), "next": f"{here}/pages/{number + 1}"}
     if part:
         response = PARTS[part](request, bundle, page)
         shown: JSONObject = getattr(response, "context_data", None) or {}
@@ -492,7 +512,10 @@ def encoding_named(name: str) -> str:
         codec = codecs.lookup(_SUPERSETS.get(name, name)).name
     except LookupError:
         return name
-    return next((each for each in ENCODINGS if codecs.lookup(each).name == codec), name)
+    for listed_name in ENCODINGS:
+        if codecs.lookup(listed_name).name == codec:
+            return listed_name
+    return name
 
 
 def label_of(name: str) -> str:
@@ -510,34 +533,40 @@ def _options_of(column: Column) -> tuple[str, ...]:
 
 def tables_of(mapping: FileMapping, facts: JSONObject) -> list[TableField]:
     """Return the form of *mapping*; columns that are left out come first, as they are what a person looks for."""
-    found = []
-    for n, (table, known) in enumerate(zip(mapping.table, facts.get("tables") or (), strict=False)):
+    tables = []
+    for n, (table, table_facts) in enumerate(zip(mapping.table, facts.get("tables") or (), strict=False)):
         name = f"t{n}"
         names = names_to_keep(table)
-        shown = [
-            _column(f"{name}-c{at}", at, table, column, known["columns"][at], names.get(at, ""))
-            for at, column in enumerate(table.column[: len(known["columns"])])
-            if column.heading or known["columns"][at]["samples"]
-        ]
-        shown.sort(key=_place_on_page)
-        left_out = sum(bool(each.kind) for each in shown)
-        hidden = len(table.column) - len(known["columns"])
-        found.append(
+        columns = []
+        # Of a wide table, only the first columns have facts, and are on the page.
+        for at, (column, column_facts) in enumerate(zip(table.column, table_facts["columns"], strict=False)):
+            if column.heading or column_facts["samples"]:
+                columns.append(_column(f"{name}-c{at}", at, table, column, column_facts, names.get(at, "")))
+        columns.sort(key=_place_on_page)
+        left_out = sum(bool(column.kind) for column in columns)
+        hidden = len(table.column) - len(table_facts["columns"])
+        check: list[str] = []
+        if table.kind != SKIP:
+            check = table.check
+        combine = ""
+        if table.kind == COMPANIES:
+            combine = table.combine
+        tables.append(
             TableField(
                 name,
                 table.name,
-                known["rows"],
+                table_facts["rows"],
                 table.kind,
                 table.header,
-                shown,
+                columns,
                 left_out,
                 hidden,
-                known["notes"],
-                [] if table.kind == SKIP else table.check,
-                table.combine if table.kind == COMPANIES else "",
+                table_facts["notes"],
+                check,
+                combine,
             )
         )
-    return found
+    return tables
 
 
 def _place_on_page(column: ColumnField) -> tuple[bool, bool, bool, bool, bool]:
@@ -547,28 +576,35 @@ def _place_on_page(column: ColumnField) -> tuple[bool, bool, bool, bool, bool]:
 
 
 def _column(  # noqa: PLR0917 - a column and what is known of it
-    name: str, at: int, table: TableMapping, column: Column, known: JSONObject, new_name: str
+    name: str, at: int, table: TableMapping, column: Column, column_facts: JSONObject, new_name: str
 ) -> ColumnField:
     options = []
+    is_guess = False
+    kind_of_new_field = ""
     if table.kind != SKIP:
         options = [_option(name, column, option) for option in _options_of(column)]
+        is_guess = column.check
+        if not column.field:
+            kind_of_new_field = _kind_of_new_field(column)
     return ColumnField(
         name,
         at + 1,
         column.heading or gettext("Column %(n)d") % {"n": at + 1},
-        known["samples"],
+        column_facts["samples"],
         column.field,
         _groups(table.kind, column, new_name),
         options,
-        column.check and table.kind != SKIP,
-        "" if column.field or table.kind == SKIP else _kind_of_new_field(column),
+        is_guess,
+        kind_of_new_field,
     )
 
 
 def _kind_of_new_field(column: Column) -> str:
     """Return the kind under which a column would be kept, with the unit of its numbers; "" for none."""
     kind = str(KINDS_OF_FIELDS.get(column.kind, ""))
-    return f"{kind} ({column.currency})" if column.kind == "number" and column.currency else kind
+    if column.kind == "number" and column.currency:
+        return f"{kind} ({column.currency})"
+    return kind
 
 
 def _groups(kind: str, column: Column, new_name: str) -> list[tuple[str, list[FieldChoice]]]:
@@ -578,16 +614,6 @@ def _groups(kind: str, column: Column, new_name: str) -> list[tuple[str, list[Fi
     Args:
         new_name: the key under which the column could be kept as a field of its own; "" if it is kept already.
     """
-    fields = fields_of(COMPANIES if kind == SKIP else kind)
-    group_of = {name: field.group for name, field in fields.items()}
-    if column.kind:
-        group_of.setdefault(column.field or f"{EXTRA}{new_name}", _NEW)
-    elif new_name:
-        group_of.setdefault(f"{EXTRA}{new_name}", EXTRA)
-    if column.field.startswith(EXTRA):
-        group_of.setdefault(column.field, EXTRA)
-    elif _is_gone(column.field):
-        group_of[column.field] = ""
     titles = {
         "": gettext("General"),
         DECLARED: gettext("Fields of this registry"),
@@ -598,13 +624,28 @@ def _groups(kind: str, column: Column, new_name: str) -> list[tuple[str, list[Fi
         EXTRA: gettext("Additional fields, public"),
     }
     groups: dict[str, list[FieldChoice]] = {title: [] for title in titles.values()}
-    for name, group in group_of.items():
+    for name, group in _fields_by_group(kind, column, new_name).items():
         label = label_of(name)
         if group == _NEW:
             label = f"{column.label} ({KINDS_OF_FIELDS.get(column.kind, column.kind)})"
         is_data = group == EXTRA
         groups[titles.get(group, titles[""])].append(FieldChoice(name, label, is_data))
-    return [(title, options) for title, options in groups.items() if options]
+    return [(title, choices) for title, choices in groups.items() if choices]
+
+
+def _fields_by_group(kind: str, column: Column, new_name: str) -> dict[str, str]:
+    """Return the group of each field that a column can hold, by the name of the field."""
+    fields = fields_of(COMPANIES if kind == SKIP else kind)
+    group_of = {name: field.group for name, field in fields.items()}
+    if column.kind:
+        group_of.setdefault(column.field or f"{EXTRA}{new_name}", _NEW)
+    elif new_name:
+        group_of.setdefault(f"{EXTRA}{new_name}", EXTRA)
+    if column.field.startswith(EXTRA):
+        group_of.setdefault(column.field, EXTRA)
+    elif _is_gone(column.field):
+        group_of[column.field] = ""
+    return group_of
 
 
 _NEW: Final = "new"
@@ -621,22 +662,17 @@ def _option(name: str, column: Column, option: str) -> OptionField:
     value = str(stored)
     if option == "words":
         value = "; ".join(f"{word} = {meaning}" for word, meaning in stored.items())
-    is_asked = value == (ASK if option != "unit" else "0")
+    asking_value = "0" if option == "unit" else ASK  # a unit is a number
+    is_asked = value == asking_value
     choices = [(code, str(label)) for code, label in _choices_of(column, option).items()]
-    if choices and not is_asked and value not in dict(choices):
+    if is_asked and not choices:
+        value = ""
+    elif not is_asked and choices and value not in dict(choices):
         choices.append((value, value))
     is_of_names = option == "order" and column.field == PEOPLE_FIELD
     short = gettext("Order of names") if is_of_names else str(_NAMES[option])
     label = f"{column.heading}: {short}"
-    return OptionField(
-        f"{name}-{option}",
-        label,
-        short,
-        "" if is_asked and not choices else value,
-        choices,
-        is_asked,
-        str(_HINTS.get(option, "")),
-    )
+    return OptionField(f"{name}-{option}", label, short, value, choices, is_asked, str(_HINTS.get(option, "")))
 
 
 def _choices_of(column: Column, option: str) -> Mapping[str, str | Promise]:
@@ -648,34 +684,49 @@ def _choices_of(column: Column, option: str) -> Mapping[str, str | Promise]:
 
 def read_form(mapping: FileMapping, facts: JSONObject, sent: Mapping[str, str]) -> FileMapping:
     """Return *mapping* with what a form says; columns that the form lacks stay as they are."""
-    for n, (table, known) in enumerate(zip(mapping.table, facts.get("tables") or (), strict=False)):
+    for n, (table, table_facts) in enumerate(zip(mapping.table, facts.get("tables") or (), strict=False)):
         name = f"t{n}"
         kind = sent.get(f"{name}-kind", table.kind)
         if kind != table.kind and kind in KINDS:
-            table.kind, table.check = kind, []
-            proposed = known.get("proposed", {}).get(kind)
-            if proposed:
-                table.column = [Column(**column) for column in proposed]
+            _change_kind(table, kind, table_facts)
+            # The rest of what the form says of the table is about the columns of the former kind.
             sent = {key: value for key, value in sent.items() if not key.startswith(f"{name}-c")}
         combine = sent.get(f"{name}-combine", "")
         if table.combine and combine in {"yes", "no"}:
             table.combine = combine
         names = names_to_keep(table)
-        for at, (column, options) in enumerate(zip(table.column, known["columns"], strict=False)):
-            groups = _groups(table.kind, column, names.get(at, ""))
-            allowed = {field.name for _, fields in groups for field in fields}
-            _read_column(f"{name}-c{at}", column, options["options"], allowed, sent)
-    mapping.same_name_is_same_person = "same" in sent if "has-same" in sent else mapping.same_name_is_same_person
+        for at, (column, column_facts) in enumerate(zip(table.column, table_facts["columns"], strict=False)):
+            fields = _fields_by_group(table.kind, column, names.get(at, ""))
+            _read_column(f"{name}-c{at}", column, column_facts["options"], fields.keys(), sent)
+    if "has-same" in sent:  # a checkbox that is not ticked is not sent
+        mapping.same_name_is_same_person = "same" in sent
     return mapping
 
 
-def _read_column(name: str, column: Column, known: JSONObject, allowed: set[str], sent: Mapping[str, str]) -> None:
+def _change_kind(table: TableMapping, kind: str, table_facts: JSONObject) -> None:
+    """Let rows be of another kind, with the fields that were proposed for that kind when the file was read."""
+    table.kind, table.check = kind, []
+    proposed = table_facts.get("proposed", {}).get(kind)
+    if proposed:
+        table.column = [Column(**column) for column in proposed]
+
+
+def _read_column(
+    name: str, column: Column, options_by_field: JSONObject, fields: Collection[str], sent: Mapping[str, str]
+) -> None:
+    """
+    Take the field of a column from a form, or the options of the field that it has.
+
+    Args:
+        options_by_field: the options that were proposed for each field that the column may hold.
+    """
     field = sent.get(name, column.field)
-    if field and field not in allowed:
+    if field and field not in fields:
         field = ""
     if field != column.field:
+        # The form had the options of the former field.
         column.field, column.check = field, False
-        for option, value in known.get(field, {}).items():
+        for option, value in options_by_field.get(field, {}).items():
             setattr(column, option, value)
         return
     for option in _options_of(column):
@@ -685,28 +736,42 @@ def _read_column(name: str, column: Column, known: JSONObject, allowed: set[str]
 
 
 def _read_option(column: Column, option: str, text: str) -> None:
-    if option == "words":
-        pairs = (each.partition("=") for each in text.split(";") if "=" in each)
-        column.words = {word.strip(): meaning.strip() for word, _, meaning in pairs if word.strip()}
-    elif option == "unit":
-        column.unit = int(text) if text in _UNITS else column.unit
-    elif option in _CHOICES:
-        if text in _choices_of(column, option) or text == getattr(column, option):
+    match option:
+        case "words":
+            column.words = _meanings(text)
+        case "unit" if text in _UNITS:
+            column.unit = int(text)
+        case "currency":
+            currency = text.strip().upper()[:3]
+            # Left empty where the cells name their currency, it stays so; where a person is asked, the question stays.
+            if currency or column.currency != ASK:
+                column.currency = currency
+        case "title":
+            column.title = " ".join(text.split())
+        case _ if text in _choices_of(column, option):
             setattr(column, option, text)
-    elif option == "currency":
-        # Left empty where the cells name their currency, it stays so; where a person is asked, the question stays.
-        column.currency = text.strip().upper()[:3] or (ASK if column.currency == ASK else "")
-    else:
-        column.title = " ".join(text.split())
+
+
+def _meanings(text: str) -> dict[str, str]:
+    """Return the meaning of each word of ``word = status; word = status``."""
+    meanings = {}
+    for pair in text.split(";"):
+        word, equals_sign, meaning = pair.partition("=")
+        if equals_sign and word.strip():
+            meanings[word.strip()] = meaning.strip()
+    return meanings
 
 
 def headers_of(mapping: FileMapping, sent: Mapping[str, str]) -> dict[str, int]:
     """Return the rows of headings that a form says, by the name of the table."""
-    found = {}
+    headers = {}
     for n, table in enumerate(mapping.table):
         text = sent.get(f"t{n}-header", "")
-        found[table.name] = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else table.header
-    return found
+        header = table.header
+        if text.isascii() and text.isdigit() and len(text) < 7:
+            header = int(text)
+        headers[table.name] = header
+    return headers
 
 
 def questions_of(tables: list[TableField]) -> Iterator[tuple[str, str]]:
@@ -714,7 +779,9 @@ def questions_of(tables: list[TableField]) -> Iterator[tuple[str, str]]:
     for table in tables:
         if table.combine == ASK:
             yield f"{table.name}-combine", gettext("%(table)s: rows with the same name") % {"table": table.title}
-        for column in table.columns if table.kind != SKIP else ():
+        if table.kind == SKIP:
+            continue
+        for column in table.columns:
             for option in column.options:
                 if option.is_asked:
                     yield option.name, option.label
@@ -722,20 +789,24 @@ def questions_of(tables: list[TableField]) -> Iterator[tuple[str, str]]:
 
 def duplicates_of(tables: list[TableField]) -> list[str]:
     """Return a sentence for each field that several columns of a table hold: only the first value of a row counts."""
-    found = []
+    sentences = []
     for table in tables:
-        held: dict[str, list[str]] = {}
+        headings_of: dict[str, list[str]] = {}
         for column in table.columns:
+            # Several columns may name people, each for another position.
             if column.field and column.field != PEOPLE_FIELD:
-                held.setdefault(column.field, []).append(column.heading)
-        for field, headings in held.items():
+                headings_of.setdefault(column.field, []).append(column.heading)
+        for field, headings in headings_of.items():
             if len(headings) > 1:
-                said = gettext("%(columns)s hold the same field, %(field)s. The first column with a value counts.")
-                found.append(said % {"columns": ", ".join(headings), "field": label_of(field)})
-    return found
+                text = gettext("%(columns)s hold the same field, %(field)s. The first column with a value counts.")
+                sentences.append(text % {"columns": ", ".join(headings), "field": label_of(field)})
+    return sentences
 
 
 def has_name(tables: list[TableField]) -> bool:
     """Return whether at least one table is imported and has a name in each row."""
-    wanted: Any = {"name", "name.last"}
-    return any(table.kind != SKIP and wanted & {each.field for each in table.columns} for table in tables)
+    for table in tables:
+        fields = {column.field for column in table.columns}
+        if table.kind != SKIP and not fields.isdisjoint({"name", "name.last"}):
+            return True
+    return False
