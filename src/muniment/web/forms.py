@@ -73,19 +73,25 @@ class FormStep(forms.Form):
         change: JSONObject = {}
         for field in self.schema_fields():
             if isinstance(field.kind, Record):
-                members: JSONObject = {}
-                for inner in field.kind.fields:
-                    name = f"{field.name}_{inner.name}"
-                    if name in data and self.is_edited(name):
-                        members[inner.name] = data[name] or None
+                members = self._edited_members(field.name, field.kind)
                 if members:
                     change[field.name] = members
             elif field.name in data and self.is_edited(field.name):
                 value = data[field.name]
-                is_empty = value in ("", None, [])
                 # A required field cannot be cleared: sent empty, it gets the fault that says so.
-                change[field.name] = None if is_empty and not field.required else value
+                if value in ("", None, []) and not field.required:
+                    value = None
+                change[field.name] = value
         return change
+
+    def _edited_members(self, field_name: str, record: Record) -> JSONObject:
+        """Return the members of a record that were edited; an emptied one is cleared."""
+        members: JSONObject = {}
+        for inner in record.fields:
+            name = f"{field_name}_{inner.name}"
+            if name in self.cleaned_data and self.is_edited(name):
+                members[inner.name] = self.cleaned_data[name] or None
+        return members
 
     def is_edited(self, name: str) -> bool:
         """Return whether a field came back with another text than it was shown with, browsers' line ends aside."""

@@ -148,19 +148,21 @@ def shares_of_whole(
     if not any(slice_.value for slice_ in slices):
         return SafeString("")
     total = _sum(slices)
-    parts = [slice_._replace(shown=slice_.shown or percent(slice_.value)) for slice_ in folded(slices, keep)]
-    named = ", ".join(f"{slice_.label} {slice_.text}" for slice_ in parts[:TINTS])
+    shares = []
+    for slice_ in folded(slices, keep):
+        shares.append(slice_._replace(shown=slice_.shown or percent(slice_.value)))
+    named = ", ".join(f"{share.label} {share.text}" for share in shares[:TINTS])
     description, unit = f"{lead}: {named}.", gettext("Share")
     are_parts = all(0 <= slice_.value <= WHOLE for slice_ in slices)
     if total > WHOLE + SHARES_TOLERANCE or not are_parts:
         words = gettext("These shares add up to %(total)s, so they are not parts of a whole.")
-        largest = max(WHOLE, *(slice_.value for slice_ in parts))
-        return bar(title, description, parts, unit=unit, of=largest, note=words % {"total": percent(total)})
+        largest = max(WHOLE, *(share.value for share in shares))
+        return bar(title, description, shares, unit=unit, of=largest, note=words % {"total": percent(total)})
     missing = WHOLE - total
     if missing > NEGLIGIBLE:
         label = missing_label or gettext("Not specified")
-        parts.append(ChartSlice(label, float(missing), rounded(missing), tone="none"))
-    return donut(title, description, parts, centre=centre, counted=counted, unit=unit)
+        shares.append(ChartSlice(label, float(missing), rounded(missing), tone="none"))
+    return donut(title, description, shares, centre=centre, counted=counted, unit=unit)
 
 
 def percentage(value: float, total: float) -> str:
@@ -188,10 +190,11 @@ def donut(
             parts.append(f'<path class="{_tint(index, slices)}" d="{_ring(start, end)}"/>')
         rows.append((slice_.label, slice_.shown or percent(slice_.value), _tint(index, slices)))
         start = max(start, end)
-    if centre:
-        parts.append(f'<text class="centre" x="60" y="{54 if counted else 60}">{escape(centre)}</text>')
-        if counted:
-            parts.append(f'<text class="centre counted" x="60" y="70">{escape(counted)}</text>')
+    if centre and counted:
+        parts.append(f'<text class="centre" x="60" y="54">{escape(centre)}</text>')
+        parts.append(f'<text class="centre counted" x="60" y="70">{escape(counted)}</text>')
+    elif centre:
+        parts.append(f'<text class="centre" x="60" y="60">{escape(centre)}</text>')
     return _figure("donut", "0 0 120 120", title, description, "".join(parts), rows, unit)
 
 
@@ -207,9 +210,11 @@ def bar(
 
     Where one amount is so large that the bars of all others would look like none, there are only names and numbers.
     """
+    if not slices:
+        return SafeString("")
     amounts = sorted((slice_.value for slice_ in slices), reverse=True)
-    largest = of or (amounts[0] if amounts else 0)
-    if largest <= 0 or not slices:
+    largest = of or amounts[0]
+    if largest <= 0:
         return SafeString("")
     is_flat = len(amounts) > 2 and largest > FLATTENING * amounts[1]
     rows: list[tuple[str, str, list[tuple[str, float]]]] = []
@@ -249,7 +254,9 @@ def stacked_bar(title: str, description: str, slices: Sequence[ChartSlice], *, u
 
 def columns(title: str, rows: Sequence[tuple[str, str, Sequence[tuple[str, int]]]], *, unit: str) -> SafeString:
     """Draw amounts over time as narrow columns, each of stacked parts, against the highest; each names its numbers."""
-    highest = max((sum(amount for _, amount in parts) for _, _, parts in rows), default=0)
+    highest = 0
+    for _, _, parts in rows:
+        highest = max(highest, sum(amount for _, amount in parts))
     if highest <= 0:
         return SafeString("")
     picture, texts, numbers = "", [], []

@@ -4,7 +4,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -111,16 +111,12 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
     proposals, holders = bundle.get("proposals") or [], bundle.get("capTable") or []
     today = company_lists.today()
     voting = sum(company_lists.is_open(proposal, today) for proposal in proposals)
-    if people:
-        # The page itself shows a single person, so that person is no figure.
-        team: tuple[str, Any, str] = (ngettext("Person", "People", people), people if people > 1 else 0, f"{home}/team")
-    else:
-        team = (gettext("Team size"), company.get("teamSize"), "")
+    distribution_address = "#distribution" if bundle.get("distribution") else ""
     figures: list[tuple[str, Any, str]] = [
         (treasury_label(company.get(TREASURY_NOTE)), writing.amount(company.get("treasury") or ""), ""),
         _raising(company, bundle),
-        (gettext("Token"), company.get("symbol"), "#distribution" if bundle.get("distribution") else ""),
-        team,
+        (gettext("Token"), company.get("symbol"), distribution_address),
+        _team(company, people, home),
         (ngettext("Open vote", "Open votes", voting), voting, "#proposals"),
         (ngettext("Proposal", "Proposals", len(proposals)), len(proposals), f"{home}/proposals"),
         (company_lists.holders_label(holders), len(holders), f"{home}/cap-table"),
@@ -128,8 +124,17 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
     tiles = []
     for label, value, address in figures:
         if value:
-            tiles.append(fact(label, number(value) if type(value) is int else value, address=address))
+            shown = number(value) if type(value) is int else value
+            tiles.append(fact(label, shown, address=address))
     return tiles
+
+
+def _team(company: JSONObject, people: int, home: str) -> tuple[str, Any, str]:
+    if not people:
+        return gettext("Team size"), company.get("teamSize"), ""
+    # The page itself shows a single person, so that person is no figure.
+    figure = people if people > 1 else 0
+    return ngettext("Person", "People", people), figure, f"{home}/team"
 
 
 def treasury_label(note: object) -> str:
@@ -403,30 +408,36 @@ def shares(bundle: JSONObject) -> JSONObject:
         "vestingPeriod": gettext("Vesting"),
         "details": gettext("Details"),
     }
-    pools = [_share(pool, str(pool.get("name", ""))) for pool in (distribution or {}).get("pools") or []]
-    parts = _ten_and_others(holders)
-    if not parts:
-        for holder in holders:
-            parts.append(_share(holder, str(holder.get("name") or holder.get("address") or gettext("unnamed"))))
     return {
         "distribution": distribution,
         "distribution_facts": _facts(distribution or {}, labels),
-        "pools_chart": charts.shares_of_whole(
-            gettext("Token distribution"),
-            gettext("Pools"),
-            pools,
-            centre=company.get("symbol", "")[:8],
-        ),
-        "holders_chart": charts.shares_of_whole(
-            gettext("Token holders"),
-            gettext("Holders of %(name)s") % {"name": company["name"]},
-            parts,
-            keep=4,
-            centre=number(len(holders)),
-            counted=ngettext("holder", "holders", len(holders)),
-            missing_label=gettext("Holders that are not listed"),
-        ),
+        "pools_chart": _pools_chart(company, distribution or {}),
+        "holders_chart": _holders_chart(company, holders),
     }
+
+
+def _pools_chart(company: JSONObject, distribution: JSONObject) -> SafeString:
+    pools = []
+    for pool in distribution.get("pools") or ():
+        pools.append(_share(pool, str(pool.get("name", ""))))
+    centre = company.get("symbol", "")[:8]
+    return charts.shares_of_whole(gettext("Token distribution"), gettext("Pools"), pools, centre=centre)
+
+
+def _holders_chart(company: JSONObject, holders: Sequence[JSONObject]) -> SafeString:
+    shares = _ten_and_others(holders)
+    if not shares:
+        for holder in holders:
+            shares.append(_share(holder, str(holder.get("name") or holder.get("address") or gettext("unnamed"))))
+    return charts.shares_of_whole(
+        gettext("Token holders"),
+        gettext("Holders of %(name)s") % {"name": company["name"]},
+        shares,
+        keep=4,
+        centre=number(len(holders)),
+        counted=ngettext("holder", "holders", len(holders)),
+        missing_label=gettext("Holders that are not listed"),
+    )
 
 
 def _ten_and_others(holders: Sequence[JSONObject]) -> list[ChartSlice]:
@@ -449,7 +460,8 @@ def _ten_and_others(holders: Sequence[JSONObject]) -> list[ChartSlice]:
 
 def _share(row: JSONObject, label: str) -> ChartSlice:
     share = row.get("percentage")
-    return ChartSlice(label, _number(share), "" if share is not None else gettext("Not specified"))
+    shown = gettext("Not specified") if share is None else ""
+    return ChartSlice(label, _number(share), shown)
 
 
 def _number(value: object) -> float:
@@ -490,35 +502,42 @@ def votes_over_time(proposals: Sequence[JSONObject]) -> SafeString:
 
 def proposal_row(proposal: JSONObject) -> JSONObject:
     """Return a proposal as the pages show it: with its title, the chart of its votes, and the day on which it ends."""
-    votes = proposal.get("votes") or {}
+    title = str(proposal.get("title") or proposal.get("id") or gettext("Proposal"))
+    status = str(proposal.get("status") or "")
+    ends = str(proposal.get("endDate") or "")
+    today = company_lists.today()
+    is_left = company_lists.is_left_open(proposal, today)
+    return {
+        **proposal,
+        "title": title,
+        "state": company_lists.state_of(proposal, today),
+        "outcome": gettext("Ended") if is_left else outcome(status),
+        **_votes(title, proposal.get("votes") or {}),
+        "is_undecided": is_left,
+        "ends": day_or_text(ends),
+        "has_ended": status in DECIDED or company_lists.has_passed(ends, today),
+    }
+
+
+def _votes(title: str, votes: JSONObject) -> JSONObject:
+    """Return the chart of the votes on a proposal and how many were cast; empty texts without votes."""
     pro, contra = _number(votes.get("for")), _number(votes.get("against"))
     both = [
         ChartSlice(gettext("For"), pro, charts.exact(pro), tone="good"),
         ChartSlice(gettext("Against"), contra, charts.exact(contra), tone="bad"),
     ]
-    title = str(proposal.get("title") or proposal.get("id") or gettext("Proposal"))
-    ends = str(proposal.get("endDate") or "")
-    today = company_lists.today()
-    is_left = company_lists.is_left_open(proposal, today)
+    numbers = ", ".join(f"{slice_.label} {slice_.text}" for slice_ in both)
+    unit = gettext("Votes")
+    chart_title, description = gettext("Votes on %(title)s") % {"title": title}, f"{unit}: {numbers}."
     # Only amounts from zero can be parts of a whole; others are drawn as bars.
-    draw = charts.stacked_bar if min(pro, contra) >= 0 else partial(charts.bar, of=max(pro, contra, 1))
-    numbers = ", ".join(f"{votes.label} {votes.text}" for votes in both)
-    words = gettext("Votes")
-    chart = draw(gettext("Votes on %(title)s") % {"title": title}, f"{words}: {numbers}.", both, unit=words)
+    if min(pro, contra) >= 0:
+        chart = charts.stacked_bar(chart_title, description, both, unit=unit)
+    else:
+        chart = charts.bar(chart_title, description, both, unit=unit, of=max(pro, contra, 1))
     cast = ""
     if chart:
         cast = gettext("%(count)s votes cast") % {"count": charts.exact(pro + contra)}
-    return {
-        **proposal,
-        "title": title,
-        "state": company_lists.state_of(proposal, today),
-        "outcome": gettext("Ended") if is_left else outcome(str(proposal.get("status") or "")),
-        "chart": chart,
-        "cast": cast,
-        "is_undecided": is_left,
-        "ends": day_or_text(ends),
-        "has_ended": proposal.get("status") in DECIDED or company_lists.has_passed(ends, today),
-    }
+    return {"chart": chart, "cast": cast}
 
 
 def listed_on(company: JSONObject) -> str:
@@ -539,7 +558,8 @@ def listed_day(company: JSONObject) -> str:
 def day_or_text(value: object) -> str:
     """Return a date of the wire as a day, and any other value unchanged."""
     text = str(value or "")
+    moment = text if "T" in text else f"{text}T00:00:00Z"
     try:
-        return day(text if "T" in text else f"{text}T00:00:00Z")
+        return day(moment)
     except ValueError:
         return text

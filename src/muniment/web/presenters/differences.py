@@ -278,13 +278,18 @@ def mark(was: str, now: str, budget: Budget) -> tuple[SafeString, SafeString]:
     old, new = was[head : len(was) - tail], now[head : len(now) - tail]
     front, back = escape(was[:head]), escape(was[len(was) - tail :])
     changes = list(_changes(old, new, budget))
-    if not any(is_same and before.strip() for is_same, before, _ in changes):
+    equal_texts = [before for is_same, before, _ in changes if is_same]
+    if not "".join(equal_texts).strip():
         # Where no word is the same, marks with gaps of white space between them would be hard to read.
         changes = [(False, old, new)]
     left, right = [front], [front]
     for is_same, before, after in changes:
-        left.append(escape(before) if is_same else _element("del", before))
-        right.append(escape(after) if is_same else _element("ins", after))
+        if is_same:
+            left.append(escape(before))
+            right.append(escape(after))
+        else:
+            left.append(_element("del", before))
+            right.append(_element("ins", after))
     return _safe("".join((*left, back))), _safe("".join((*right, back)))
 
 

@@ -78,23 +78,26 @@ def initials(name: str, *, is_person: bool = False) -> str:
     Names of several words have the initials of the first two that matter, those of people of the first and the last, in
     scripts where initials are usual.
     """
-    every, chosen = [], []
+    letters, letters_of_small_words = [], []
     for word in _WORDS.split(_composed(name)):
         initial = _initial(word)
-        if initial:
-            every.append(initial)
-            if word.lower() not in _SMALL_WORDS:
-                chosen.append(initial)
-    chosen = chosen or every  # a name of small words alone
-    if not chosen:
+        if initial and word.lower() in _SMALL_WORDS:
+            letters_of_small_words.append(initial)
+        elif initial:
+            letters.append(initial)
+    if not letters:
+        letters = letters_of_small_words  # a name of small words alone
+    if not letters:
         return "·"
-    first = chosen[0]
-    if len(chosen) == 1 or _script(first).startswith(_ONE_LETTER):
+    first = letters[0]
+    if len(letters) == 1 or _script(first).startswith(_ONE_LETTER):
         return first
-    second = chosen[1]
+    second = letters[1]
     if is_person:
         second = _family(name) or second
-    return first if _script(second).startswith(_ONE_LETTER) else first + second
+    if _script(second).startswith(_ONE_LETTER):
+        return first
+    return first + second
 
 
 def colour(key: str) -> int:

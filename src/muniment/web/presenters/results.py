@@ -157,9 +157,11 @@ def result(
     numbers = [_is_numeric(answered, index) for index in range(len(answered.columns))]
 
     kinds = possible_charts(answered, numbers)
-    default_kind = kinds[0] if kinds and len(numbers) <= MAX_COLUMNS_DRAWN else "none"
+    default_kind = "none"
     if chart in {*kinds, "none"}:
         default_kind = chart
+    elif kinds and len(numbers) <= MAX_COLUMNS_DRAWN:
+        default_kind = kinds[0]
     kind = default_kind
     if kinds and shown.chart in {*kinds, "none"}:
         kind = shown.chart
@@ -174,14 +176,19 @@ def result(
     cells = []
     for row in rows_of_page:
         cells.append([_cell(name, value) for name, value in zip(answered.columns, row, strict=True)])
+    previous, following = "", ""
+    if page > 1:
+        previous = address.of_page(page - 1)
+    if page < pages:
+        following = address.of_page(page + 1)
     return ShownAnswer(
         _headings(answered.columns, numbers, shown.sort, address),
         cells,
         len(rows),
         first_row + 1,
         first_row + len(rows_of_page),
-        address.of_page(page - 1) if page > 1 else "",
-        address.of_page(page + 1) if page < pages else "",
+        previous,
+        following,
         _cuts(answered),
         bars,
         plot,
@@ -294,7 +301,7 @@ def _is_over_time(answered: Answered, column: int) -> bool:
 def _fits_bars(answered: Answered, column: int) -> bool:
     """Return whether a column has few amounts, none of them negative or missing."""
     amounts = [row[column] for row in answered.rows]
-    return len(amounts) <= MAX_BARS and all(isinstance(each, int | float) and each >= 0 for each in amounts)
+    return len(amounts) <= MAX_BARS and all(isinstance(amount, int | float) and amount >= 0 for amount in amounts)
 
 
 def _drawn(title: str, answered: Answered, numbers: Sequence[bool], kind: str) -> tuple[SafeString, Plot | None]:
@@ -321,8 +328,11 @@ def _bars(title: str, answered: Answered, label: int, value: int) -> SafeString:
 
 def _line(title: str, answered: Answered, label: int, value: int) -> Plot | None:
     """Plot amounts over time; None for fewer than two."""
-    dated = [row for row in answered.rows if row[label] is not None and row[value] is not None]
-    points = sorted((str(row[label]), _real(row[value])) for row in dated)
+    points = []
+    for row in answered.rows:
+        if row[label] is not None and row[value] is not None:
+            points.append((str(row[label]), _real(row[value])))
+    points.sort()
     if len(points) < 2:
         return None
     # A year without a row takes as much room as one with rows.
@@ -347,13 +357,16 @@ def _moment(written: str) -> float | None:
 
 def _points(title: str, answered: Answered, kind: str, across: int, up: int) -> Plot | None:
     """Plot one column of numbers against another; None for fewer than two points."""
-    both = [row for row in answered.rows if row[across] is not None and row[up] is not None]
-    pairs = sorted((_real(row[across]), _real(row[up])) for row in both)
-    if len(pairs) < 2:
+    points = []
+    for row in answered.rows:
+        if row[across] is not None and row[up] is not None:
+            points.append((_real(row[across]), _real(row[up])))
+    points.sort()
+    if len(points) < 2:
         return None
     name = f"{title}: {answered.columns[up]} / {answered.columns[across]}"
-    ends = _written(pairs[0][0]), _written(pairs[-1][0])
-    return _plot(kind, name, [x for x, _ in pairs], [y for _, y in pairs], *ends)
+    places, heights = [x for x, _ in points], [y for _, y in points]
+    return _plot(kind, name, places, heights, _written(places[0]), _written(places[-1]))
 
 
 def _plot(  # noqa: PLR0917 - a plot, in the order of its parts

@@ -62,7 +62,8 @@ def value_text(value: Any, kind: Kind | None = None) -> str:
             shown = number(value)
         case list():
             item_kind = kind.of if isinstance(kind, Items) else None
-            shown = "\n".join(_item_text(item, item_kind) for item in value)
+            texts = [_item_text(item, item_kind) for item in value]
+            shown = "\n".join(texts)
         case dict() if isinstance(kind, Amount):
             amount = _amount(str(value.get("amount", "")))
             shown = f"{amount} {value.get('currency', '')}".strip()

@@ -151,7 +151,9 @@ def compare(request: HttpRequest) -> HttpResponse:
     missing = [slug[:WORDS] for slug in requested if slug not in bundles]
     words = " ".join(request.GET.get("add", "").replace("\0", " ").split())[:WORDS]
     has_room = len(slugs) < MOST
-    matches = _matches(words, slugs) if has_room else []
+    matches = []
+    if has_room:
+        matches = _matches(words, slugs)
     # A single match is added without a question, and so is the first if it has the very name that was typed.
     if matches and (len(matches) == 1 or fold(matches[0].name) == fold(words)):
         return HttpResponseRedirect(_address([*slugs, matches[0].id]))
@@ -199,8 +201,9 @@ def _compared(sides: Sequence[Side], *, wants_differences: bool) -> JSONObject:
     rows, people = rows_of(sides), shared_people(sides)
     differing = [row for row in rows if row.differs]
     is_short = wants_differences and len(sides) > 1
+    rows_shown = differing if is_short else rows
     return {
-        "rows": differing if is_short else rows,
+        "rows": rows_shown,
         "differing": len(differing),
         "is_short": is_short,
         "people": people[:SHARED_SHOWN],
@@ -250,13 +253,25 @@ def rows_of(sides: Sequence[Side]) -> list[ComparedRow]:
     """Return every fact that at least one of the organizations has."""
     rows = []
     for label, fact in _words().items():
-        rows.append(_row(label, [ComparedCell(str(fact(side) or "")) for side in sides]))
+        rows.append(_row(label, _cells(sides, fact)))
     for label, fact in _numbers().items():
-        rows.append(_row(label, [ComparedCell(str(fact(side) or "")) for side in sides], is_number=True))
+        rows.append(_row(label, _cells(sides, fact), is_number=True))
     links = [safe_link(side.company.get("website")) for side in sides]
     rows.append(_row(gettext("Website"), [ComparedCell(bare(link), link) for link in links]))
     rows += _declared(sides)
-    return [row for row in rows if any(cell.text for cell in row.cells)]
+    rows_with_text = []
+    for row in rows:
+        if any(cell.text for cell in row.cells):
+            rows_with_text.append(row)
+    return rows_with_text
+
+
+def _cells(sides: Sequence[Side], fact: _Fact) -> list[ComparedCell]:
+    cells = []
+    for side in sides:
+        value = fact(side)
+        cells.append(ComparedCell(str(value or "")))
+    return cells
 
 
 def _words() -> Mapping[str, _Fact]:
@@ -268,7 +283,7 @@ def _words() -> Mapping[str, _Fact]:
         gettext("Subtype"): member("orgKind"),
         gettext("Industry"): member("industry"),
         gettext("Themes"): lambda side: ", ".join(map(theme, side.company.get("themes") or ())),
-        gettext("Status"): lambda side: state(str(side.company["status"])) if side.company.get("status") else "",
+        gettext("Status"): _status,
         gettext("Listed"): lambda side: listed_on(side.company),
         gettext("Updated"): lambda side: day(str(side.company["updatedAt"])),
         gettext("Maintained by"): lambda side: side.company.get("maintainedByOwner") and gettext("Its owner"),
@@ -282,13 +297,28 @@ def _words() -> Mapping[str, _Fact]:
 def _numbers() -> Mapping[str, _Fact]:
     return {
         gettext("Treasury"): lambda side: side.amount,
-        gettext("People"): lambda side: number(side.people) if side.people else "",
-        gettext("Proposals"): lambda side: number(len(side.proposals)) if side.proposals else "",
-        gettext("Open votes"): lambda side: number(side.open_votes) if side.proposals else "",
-        gettext("Listed holders"): lambda side: number(len(side.holders)) if side.holders else "",
+        gettext("People"): lambda side: _counted(side.people),
+        gettext("Proposals"): lambda side: _counted(len(side.proposals)),
+        gettext("Open votes"): _open_votes,
+        gettext("Listed holders"): lambda side: _counted(len(side.holders)),
         gettext("Share of the ten largest holders"): lambda side: side.concentration and side.concentration.top,
         gettext("Gini coefficient of the holders"): lambda side: side.concentration and side.concentration.gini,
     }
+
+
+def _counted(amount: int) -> str:
+    """Return a number; empty for none, which is no fact."""
+    return number(amount) if amount else ""
+
+
+def _open_votes(side: Side) -> str:
+    # That no proposal is open is a fact only of an organization with proposals.
+    return number(side.open_votes) if side.proposals else ""
+
+
+def _status(side: Side) -> str:
+    status = side.company.get("status")
+    return state(str(status)) if status else ""
 
 
 def _funding(side: Side) -> str:

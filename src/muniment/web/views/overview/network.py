@@ -9,7 +9,7 @@ lines: those to other organizations begin behind the longest name of a person.
 import textwrap
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from statistics import fmean
 from typing import Final, NamedTuple
@@ -108,13 +108,11 @@ def network(request: HttpRequest, slug: str) -> HttpResponse:
     page = lists.cut(slugs, request.GET.get("page", ""), PEOPLE)
     slugs_drawn = slugs[:MOST_PEOPLE]
     slugs_shown = list(dict.fromkeys((*slugs_drawn, *page.items)))
-    tied = {}
-    for slug_of_person, others in ties.others_of(reader(), slugs_shown, company["id"]).items():
-        if others:
-            member = members[slug_of_person]
-            organizations = [OtherOrganization(other.slug, other.name) for other in others]
-            tied[slug_of_person] = Tie(slug_of_person, member.name, member.titles, member.more, organizations)
+    tied = _tied(company["id"], members, slugs_shown)
     shown = network_of([tied[slug_drawn] for slug_drawn in slugs_drawn if slug_drawn in tied])
+    drawing = SafeString("")
+    if shown.people and page.page == 1:
+        drawing = picture(company["name"], shown)
     context = {
         "room": "companies",
         "company": company,
@@ -125,7 +123,7 @@ def network(request: HttpRequest, slug: str) -> HttpResponse:
         "crumbs": [(gettext("Companies"), "/companies"), (company["name"], home), (gettext("Network"), "")],
         "canonical": address(request) + lists.address_of(request.path, page.page),
         "pager": lists.pager(request.path, page),
-        "picture": picture(company["name"], shown) if shown.people and page.page == 1 else "",
+        "picture": drawing,
         "shown": shown,
         "total": len(slugs),
         "members_total": len(members),
@@ -135,28 +133,50 @@ def network(request: HttpRequest, slug: str) -> HttpResponse:
     return TemplateResponse(request, "company/network.html", context)
 
 
+def _tied(slug: str, members: Mapping[str, lists.Member], slugs_of_people: Sequence[str]) -> dict[str, Tie]:
+    """Return the people of an organization who have positions in others too, by their slugs."""
+    tied = {}
+    for slug_of_person, others in ties.others_of(reader(), slugs_of_people, slug).items():
+        if others:
+            member = members[slug_of_person]
+            organizations = [OtherOrganization(other.slug, other.name) for other in others]
+            tied[slug_of_person] = Tie(slug_of_person, member.name, member.titles, member.more, organizations)
+    return tied
+
+
 def network_of(ties: Sequence[Tie]) -> Network:
     """Return the first people and the organizations that most of them share, in the order of the picture."""
     people = list(ties[:MOST_PEOPLE])
-    counts = Counter(organization for tie in people for organization in tie.others)
+    counts: Counter[OtherOrganization] = Counter()
+    for tie in people:
+        counts.update(tie.others)
     ranked = sorted(counts, key=lambda organization: (-counts[organization], organization.name, organization.slug))
     organizations = ranked[:MOST_ORGANIZATIONS]
-    people = [tie for tie in people if set(tie.others) & set(organizations)]
-    # Each column in turn is ordered by where its lines lead in the other one: the mean of their rows.
+    people = [tie for tie in people if not set(organizations).isdisjoint(tie.others)]
+    # Each column in turn is ordered by where its lines lead in the other one, so that few of them cross.
     for _ in range(ROUNDS):
-        rows = {organization: row for row, organization in enumerate(organizations)}
-        means: dict[str, float] = {}
-        for tie in people:
-            means[tie.slug] = fmean(rows[organization] for organization in tie.others if organization in rows)
-        people.sort(key=lambda tie: (means[tie.slug], tie.name, tie.slug))
-
-        rows_of_people: dict[OtherOrganization, list[int]] = {}
-        for row, tie in enumerate(people):
-            for organization in tie.others:
-                rows_of_people.setdefault(organization, []).append(row)
-        means_of_others = {organization: fmean(rows) for organization, rows in rows_of_people.items()}
-        organizations.sort(key=lambda other: (means_of_others[other], other.name, other.slug))
+        _sort_people(people, organizations)
+        _sort_organizations(organizations, people)
     return Network(people, organizations, len(ranked) - len(organizations))
+
+
+def _sort_people(people: list[Tie], organizations: Sequence[OtherOrganization]) -> None:
+    """Sort people by the mean of the rows of their organizations."""
+    rows = {organization: row for row, organization in enumerate(organizations)}
+    means: dict[str, float] = {}
+    for tie in people:
+        means[tie.slug] = fmean(rows[organization] for organization in tie.others if organization in rows)
+    people.sort(key=lambda tie: (means[tie.slug], tie.name, tie.slug))
+
+
+def _sort_organizations(organizations: list[OtherOrganization], people: Sequence[Tie]) -> None:
+    """Sort organizations by the mean of the rows of their people."""
+    rows_of_people: dict[OtherOrganization, list[int]] = {}
+    for row, tie in enumerate(people):
+        for organization in tie.others:
+            rows_of_people.setdefault(organization, []).append(row)
+    means = {organization: fmean(rows) for organization, rows in rows_of_people.items()}
+    organizations.sort(key=lambda organization: (means[organization], organization.name, organization.slug))
 
 
 def picture(name: str, network: Network) -> SafeString:
