@@ -30,7 +30,7 @@ from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.kept_forms import forget_form, form_data, keep_form, tell
 from muniment.web.requests.once import once
 from muniment.web.requests.page_cache import reader
-from muniment.web.requests.pages import manage_page
+from muniment.web.requests.pages import Words, manage_page
 from muniment.web.requests.pagination import pager
 from muniment.web.views.manage.companies import asked_version, frame, say, version_of
 
@@ -60,20 +60,23 @@ def new(request: HttpRequest) -> HttpResponse:
         listings.refuse_draft_beyond_limit(actor)
     typed = form_data(request)
     form = Basics(typed)
-    slug = str(typed.get("slug", "")).strip() if typed is not None else ""
+    slug = ""
+    if typed is not None:
+        slug = str(typed.get("slug", "")).strip()
     duplicates: list[Any] = []
     if request.method == "POST" and form.is_valid():
         change = CompanyChange(form.to_wire())
-        is_different = request.POST.get("different") == "yes"
+        draft = None
         try:
             duplicates = _duplicates_of(actor, change)
-            if is_different or not duplicates:
+            if not duplicates or request.POST.get("different") == "yes":
                 draft = listings.create_company(actor, change, slug=slug)
-                messages.success(request, gettext("%(name)s saved as a draft.") % {"name": draft.name})
-                forget_form(request, request.path, author=str(request.user.pk))
-                return HttpResponseRedirect(f"/manage/companies/{draft.slug}/edit/about?new=1")
         except BadFields as refusal:
             form.put(refusal.faults)
+        if draft is not None:
+            messages.success(request, gettext("%(name)s saved as a draft.") % {"name": draft.name})
+            forget_form(request, request.path, author=str(request.user.pk))
+            return HttpResponseRedirect(f"/manage/companies/{draft.slug}/edit/about?new=1")
     elif request.method == "POST":
         _refuse_more(form)
     context = {
@@ -134,12 +137,8 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
         version = version_of(typed)
         page.read(typed)
     if request.method == "POST" and page.is_valid():
-        change = CompanyChange(page.to_wire())
-        totals = page.totals(change)
-        update = None
         try:
-            if change:
-                update = listings.update_company(actor, slug, change, expected_version=version, expected_totals=totals)
+            update = _save(actor, slug, page, version)
         except BadFields as refusal:
             page.put(refusal.faults)
         except Conflict:
@@ -158,9 +157,20 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
         _refuse_the_rest(actor, slug, page)
     if page.form is not None:
         page.form.note_pending(_pending_notes(actor, mine))
-    shown = _edit_page(request, mine, step, page, mine.version if version is None else version, stale)
+    shown = _edit_page(request, mine, step, page, version, stale)
     # A form that is stale is not kept: its page offers to discard the changes by loading it again.
-    return _kept(request, shown) if request.method == "POST" and not stale else shown
+    if request.method == "POST" and not stale:
+        return _kept(request, shown)
+    return shown
+
+
+def _save(actor: Actor, slug: str, page: form_pages.FormPage, version: int | None) -> listings.CompanyUpdate | None:
+    """Save what was changed on a page; None if nothing was."""
+    change = CompanyChange(page.to_wire())
+    if not change:
+        return None
+    totals = page.totals(change)
+    return listings.update_company(actor, slug, change, expected_version=version, expected_totals=totals)
 
 
 def _edit_page(  # noqa: PLR0917 - what is edited, and how far
@@ -168,20 +178,25 @@ def _edit_page(  # noqa: PLR0917 - what is edited, and how far
     mine: OwnedCompany,
     step: str,
     page: form_pages.FormPage,
-    version: int,
+    version: int | None,
     stale: list[differences.DiffLine],
 ) -> HttpResponse:
     """Show one page of a listing; *stale* are the differences from what another owner has saved meanwhile."""
+    if version is None:
+        version = mine.version
     is_new = "new" in request.GET
     lists = []
     for editor in page.editors:
         lists.append((editor, pager(request, page.parameters, editor.found, name=editor.page_parameter)))
+    next_title: Words = ""
+    if step != ORDER[-2]:
+        next_title = TITLES[ORDER[ORDER.index(step) + 1]]
     context = {
         **frame(mine, "edit"),
         "step": step,
         "preview_address": f"/manage/companies/{quote(mine.slug, safe='')}/preview",
         "step_title": TITLES[step],
-        "next_title": TITLES[ORDER[ORDER.index(step) + 1]] if step != ORDER[-2] else "",
+        "next_title": next_title,
         "page": page,
         "lists": lists,
         "version": version,
@@ -239,9 +254,12 @@ def _pending_notes(actor: Actor, mine: OwnedCompany) -> dict[str, str]:
 
 def steps_of(current: str, slug: str, *, new: bool = True) -> list[JSONObject]:
     """Return the steps of the form, with addresses once the listing has a slug; only a new one ends with a check."""
-    place, mark = ORDER.index(current), "?new=1" if new else ""
+    place = ORDER.index(current)
+    order, mark = ORDER[:-1], ""
+    if new:
+        order, mark = ORDER, "?new=1"
     steps = []
-    for number, step in enumerate(ORDER if new else ORDER[:-1]):
+    for number, step in enumerate(order):
         address = step_address(slug, step, mark) if slug else ""
         is_done = new and number < place
         steps.append({"title": TITLES[step], "here": step == current, "done": is_done, "address": address})
@@ -270,7 +288,8 @@ def _after(
     # The last step of the form leads on to the check of a new listing only.
     has_next = is_new or step != ORDER[-2]
     if is_whole_page and is_continued and has_next:
-        return step_address(slug, ORDER[ORDER.index(step) + 1], "?new=1" if is_new else "")
+        mark = "?new=1" if is_new else ""
+        return step_address(slug, ORDER[ORDER.index(step) + 1], mark)
     return _with_rows(step_address(slug, step, ""), query, anchor)
 
 

@@ -192,8 +192,9 @@ class Pasted:
         self.list, self.stored, self.table, self.is_whole = rows, stored, table, is_whole
         self.sentences: list[str] = []
         self.rows: list[PastedRow] = []
+        choices = choices or {}
         for line, cells in enumerate(cells_by_column(table, rows.columns), table.first_line):
-            self.rows.append(PastedRow(line, cells, choice=(choices or {}).get(line, "")))
+            self.rows.append(PastedRow(line, cells, choice=choices.get(line, "")))
         self._match()
         for row in self.rows:
             self._read(row)
@@ -204,20 +205,26 @@ class Pasted:
 
     def _match(self) -> None:
         """Find the stored row that each row names: by everything that identifies one, else by its name alone."""
-        named: set[int] = set()
         sure = _SURE.get(self.list.name, "")
         stored_cells = [self.list.cells(stored) for stored in self.stored]
         for identifying in _IDENTIFYING.get(self.list.name, ((self.list.columns[0].name,),)):
-            candidates: dict[str, _Candidates] = defaultdict(_Candidates)
-            for at, cells in enumerate(stored_cells):
-                key = _key(cells, identifying)
-                if at not in named and key:
-                    candidates[key].add(at, cells.get(sure, ""))
+            candidates = self._candidates(stored_cells, identifying, sure)
             for row in self.rows:
                 key = _key(row.cells, identifying)
                 if row.at is None and key in candidates:
                     row.at = candidates[key].take(row.cells.get(sure, ""))
-            named = {row.at for row in self.rows if row.at is not None}
+
+    def _candidates(
+        self, stored_cells: Sequence[Cells], identifying: Sequence[str], sure: str
+    ) -> dict[str, _Candidates]:
+        """Return the stored rows that no row names yet, by the texts of the *identifying* members."""
+        named = {row.at for row in self.rows}
+        candidates: dict[str, _Candidates] = defaultdict(_Candidates)
+        for at, cells in enumerate(stored_cells):
+            key = _key(cells, identifying)
+            if at not in named and key:
+                candidates[key].add(at, cells.get(sure, ""))
+        return candidates
 
     def _read(self, row: PastedRow) -> None:
         """Find out what a row changes, or the members of a new one."""
@@ -288,14 +295,16 @@ class Pasted:
         remaining = [at for at in range(len(self.stored)) if at not in removed]
         labels = {column.name: column.field.label for column in self.list.columns}
         for fault in faults:
+            row, member = None, ""
             match = pattern.fullmatch(fault.field)
-            row = self._row_of(match[1], int(match[2]), remaining) if match else None
-            if match is None or row is None:
+            if match:
+                row = self._row_of(match[1], int(match[2]), remaining)
+                member = (match[3] or "").rpartition(".")[2]
+            if row is None:
                 self.sentences.append(stated(fault.sentence))
                 continue
-            member = (match[3] or "").rpartition(".")[2]
-            label = labels.get(member, member)
-            row.faults.append(f"{label}: {stated(fault.reason)}" if label else stated(fault.reason))
+            label, reason = labels.get(member, member), stated(fault.reason)
+            row.faults.append(f"{label}: {reason}" if label else reason)
             if isinstance(fault, ChoiceFault):
                 row.choices = fault.choices
 
@@ -306,11 +315,16 @@ class Pasted:
         Args:
             remaining: the stored rows that are not removed; the added ones follow them.
         """
+        if operation is None and index < len(remaining):
+            for row in self._changed():
+                if row.at == remaining[index]:
+                    return row
+            return None
+        rows = self._added()
         if operation is None:
-            if index < len(remaining):
-                return next((row for row in self._changed() if row.at == remaining[index]), None)
-            operation, index = "add", index - len(remaining)
-        rows = self._added() if operation == "add" else self._changed()
+            index -= len(remaining)
+        elif operation == "set":
+            rows = self._changed()
         return rows[index] if index < len(rows) else None
 
     @property
@@ -336,7 +350,7 @@ def paste(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     elif typed is not None and text.strip():
         pasted = _pasted(rows, mine, text, typed)
         seen = _seen(pasted, text)
-        is_confirmed = request.method == "POST" and typed.get("do") == "save" and typed.get("seen") == seen
+        is_confirmed = _is_confirmed(request, seen)
         update = _apply(request, actor, mine, pasted, is_dry=not is_confirmed)
         if update is not None and is_confirmed:
             say(request, update, _saved(pasted))
@@ -359,6 +373,11 @@ def paste(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     }
     status = 422 if pasted and pasted.has_faults else 200
     return manage_page(request, "manage/paste.html", context, status=status)
+
+
+def _is_confirmed(request: HttpRequest, seen: str) -> bool:
+    """Return whether the owner saves what a page has shown; another table, or another choice, is shown first."""
+    return request.method == "POST" and request.POST.get("do") == "save" and request.POST.get("seen") == seen
 
 
 def _table_text(typed: QueryDict | None) -> str:
@@ -452,9 +471,18 @@ def _of_width(cells: list[str], width: int) -> list[str]:
 
 def _cells_of(text: str) -> list[list[str]]:
     """Return the cells of the lines that have any; a quoted cell may have line breaks."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    delimiter = next((sign for sign in DELIMITERS if sign in first), "\t")
-    return [line for line in cells_of(text.strip("\r\n"), delimiter) if any(line)]
+    lines = cells_of(text.strip("\r\n"), _delimiter_of(text))
+    return [line for line in lines if any(line)]
+
+
+def _delimiter_of(text: str) -> str:
+    """Return the sign between the cells of the first line that has any."""
+    filled_lines = [line for line in text.splitlines() if line.strip()]
+    if filled_lines:
+        for delimiter in DELIMITERS:
+            if delimiter in filled_lines[0]:
+                return delimiter
+    return "\t"
 
 
 def _column_named(heading: str, columns: Sequence[Column]) -> str:
@@ -480,7 +508,8 @@ def _by_order(rows: RowList, body: Sequence[Sequence[str]], width: int) -> list[
     # Of two columns, the second may be shares or numbers of tokens: shares are at most 100.
     if rows.name == "capTable" and width == len(("name", "percentage")):
         numbers = plain_numbers([row[1] for row in body])
-        order = ["name", "percentage" if all(map(_is_share, numbers)) else "tokens"]
+        are_shares = all(map(_is_share, numbers))
+        order = ["name", "percentage"] if are_shares else ["name", "tokens"]
     return _of_width(order, width)
 
 
@@ -495,7 +524,10 @@ def _once(names: Sequence[str]) -> list[str]:
     """Return *names* with each of them once: the first column that has it."""
     columns: list[str] = []
     for name in names:
-        columns.append("" if name in columns else name)
+        if name in columns:
+            columns.append("")
+        else:
+            columns.append(name)
     return columns
 
 
@@ -513,7 +545,10 @@ def _saved(pasted: Pasted) -> str:
         CHANGED: ngettext("%(count)d row changed", "%(count)d rows changed", counts[CHANGED]),
         "removed": ngettext("%(count)d row removed", "%(count)d rows removed", counts["removed"]),
     }
-    effects = [text % {"count": counts[name]} for name, text in words.items() if counts[name]]
+    effects = []
+    for name, text in words.items():
+        if counts[name]:
+            effects.append(text % {"count": counts[name]})
     return f"{', '.join(effects)}."
 
 
@@ -561,7 +596,9 @@ def _row(pasted: Pasted, columns: list[Column], row: PastedRow) -> JSONObject:
     effect, tone = effects[row.effect]
     if row.faults:
         effect, tone = gettext("Error"), "bad"
-    stored_cells = pasted.list.cells(pasted.stored[row.at]) if row.at is not None else {}
+    stored_cells: Cells = {}
+    if row.at is not None:
+        stored_cells = pasted.list.cells(pasted.stored[row.at])
     return {
         "line": row.line,
         "effect": effect,
@@ -576,8 +613,10 @@ def _row(pasted: Pasted, columns: list[Column], row: PastedRow) -> JSONObject:
 def _cell(column: Column, row: PastedRow, stored_cells: Cells) -> JSONObject:
     text = row.cells.get(column.name, "")
     stored_text = stored_cells.get(column.name, "")
-    is_changed = row.at is not None and column.value(text) != column.value(stored_text)
-    return {"label": gettext(column.field.label), "text": text, "was": stored_text if is_changed else ""}
+    previous = ""
+    if row.at is not None and column.value(text) != column.value(stored_text):
+        previous = stored_text
+    return {"label": gettext(column.field.label), "text": text, "was": previous}
 
 
 def _mapped(rows: RowList, table: Table) -> list[JSONObject]:
@@ -586,7 +625,11 @@ def _mapped(rows: RowList, table: Table) -> list[JSONObject]:
     columns = []
     for at, name in enumerate(table.columns):
         heading = table.headings[at] if table.headings else ""
-        sample = next((row[at] for row in table.rows if row[at]), "")
+        sample = ""
+        for row in table.rows:
+            if row[at]:
+                sample = row[at]
+                break
         column = {
             "number": at,
             "heading": heading or gettext("Column %(n)d") % {"n": at + 1},

@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from muniment import __version__
 from muniment.jobs.models import State
 from muniment.jobs.queue import queue_statuses
+from muniment.kernel.actor import Actor
 from muniment.kernel.phrases.storing import unpacked
 from muniment.languages.translated import translated
 from muniment.mail.delivery import mail_status
@@ -72,32 +73,14 @@ def _sentence(stored: str) -> str:
 @operator("GET", "HEAD")
 def overview(request: HttpRequest) -> HttpResponse:
     """Show what waits, what the record lacks, and the health of the instance."""
-    queue, mail = queue_statuses(), mail_status()
-    waiting = failed = 0
-    for status in queue:
-        if status.state == State.FAILED:
-            failed += status.jobs
-        else:
-            waiting += status.jobs
-    figures = [
-        TodoFigure(gettext("Items to review"), count_queue(actor_of(request)), "/review"),
-        TodoFigure(gettext("Unfinished jobs"), waiting, "/operate/jobs"),
-        TodoFigure(gettext("Failed jobs"), failed, "/operate/jobs?state=failed"),
-        TodoFigure(gettext("Unsent messages"), mail.waiting, "/operate/mail"),
-        TodoFigure(gettext("Failed messages"), mail.failed, "/operate/mail?state=failed"),
-        TodoFigure(gettext("Damaged items"), len(instance.stored().open(checks.checks())), "/operate/storage"),
-    ]
-    lacking = []
-    for name, count in deciding.count_gaps(actor_of(request)).items():
-        lacking.append(TodoFigure(str(GAPS[name]), count, f"/operate/listings?gap={name}"))
-    unfinished = len(uploads.list_open(actor_of(request)))
-    lacking.append(TodoFigure(gettext("Unfinished imports"), unfinished, "/operate/import"))
+    actor = actor_of(request)
+    waiting, lacking = _waiting(actor), _lacking(actor)
     if request.method == "GET":  # HEAD asks for nothing to be done
         health.ask_for_health(every_s=health.FRESH_S)
     last_health = health.last_health()
     findings = [_shown(finding) for finding in last_health.findings]
     context = {
-        "waiting": [figure for figure in figures if figure.value],
+        "waiting": [figure for figure in waiting if figure.value],
         "lacking": [figure for figure in lacking if figure.value],
         "listings": Company.objects.filter(published=True).count(),
         "version": __version__,
@@ -106,3 +89,33 @@ def overview(request: HttpRequest) -> HttpResponse:
         "passed": [finding for finding in findings if not finding.needs_attention],
     }
     return operate_page(request, "overview", "operate/overview.html", context)
+
+
+def _waiting(actor: Actor) -> list[TodoFigure]:
+    """Return how much waits for a reviewer, for a job or for the operator."""
+    unfinished_jobs = failed_jobs = 0
+    for status in queue_statuses():
+        if status.state == State.FAILED:
+            failed_jobs += status.jobs
+        else:
+            unfinished_jobs += status.jobs
+    mail = mail_status()
+    damaged = instance.stored().open(checks.checks())
+    return [
+        TodoFigure(gettext("Items to review"), count_queue(actor), "/review"),
+        TodoFigure(gettext("Unfinished jobs"), unfinished_jobs, "/operate/jobs"),
+        TodoFigure(gettext("Failed jobs"), failed_jobs, "/operate/jobs?state=failed"),
+        TodoFigure(gettext("Unsent messages"), mail.waiting, "/operate/mail"),
+        TodoFigure(gettext("Failed messages"), mail.failed, "/operate/mail?state=failed"),
+        TodoFigure(gettext("Damaged items"), len(damaged), "/operate/storage"),
+    ]
+
+
+def _lacking(actor: Actor) -> list[TodoFigure]:
+    """Return how many listings have each gap, and how many imports were begun and not finished."""
+    figures = []
+    for name, count in deciding.count_gaps(actor).items():
+        figures.append(TodoFigure(str(GAPS[name]), count, f"/operate/listings?gap={name}"))
+    unfinished_imports = uploads.list_open(actor)
+    figures.append(TodoFigure(gettext("Unfinished imports"), len(unfinished_imports), "/operate/import"))
+    return figures

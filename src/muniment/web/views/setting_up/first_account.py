@@ -81,7 +81,9 @@ def first_account(request: HttpRequest) -> HttpResponse:
         try:
             account = first_run.create_operator(browser, form.cleaned_data["email"], form.cleaned_data["password"])
         except (BadRequest, Conflict) as refusal:
-            field = "email" if isinstance(refusal, Conflict) or "email address" in refusal.message else "password"
+            field = "password"
+            if isinstance(refusal, Conflict) or "email address" in refusal.message:
+                field = "email"
             form.add_error(field, f"{refusal.message} {refusal.hint}")
         else:
             response: HttpResponse = perform_login(request, account, redirect_url=STEPS)

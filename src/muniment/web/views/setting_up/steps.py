@@ -131,18 +131,24 @@ class SetupEntry(NamedTuple):
 def home(_: HttpRequest) -> HttpResponse:
     """Lead to the first step that was neither taken nor left out."""
     taken = steps_taken()
-    following = next((name for name in _FIRST[1:] if name not in taken), _FIRST[-1])
+    open_steps = [name for name in _FIRST[1:] if name not in taken]
+    following = open_steps[0] if open_steps else _FIRST[-1]
     return HttpResponseRedirect(f"{HOME}/{following}")
+
+
+def _page_named(name: str) -> SetupPage:
+    for page in PAGES[1:]:  # the account has a page of its own
+        if page.name == name:
+            return page
+    raise NotFound(gettext("This page doesn't exist."), gettext("Check the address."))
 
 
 @operator()
 @once
 def step(request: HttpRequest, name: str) -> HttpResponse:
     """Show a step, save it, or leave it out."""
-    page = next((each for each in PAGES[1:] if each.name == name), None)
-    if page is None:
-        raise NotFound(gettext("This page doesn't exist."), gettext("Check the address."))
-    do = request.POST.get("do", "") if request.method == "POST" else ""
+    page = _page_named(name)
+    do = request.POST.get("do", "")
     if do in {"skip", "next"}:
         mark_step(name, is_skipped=do == "skip")
         return _next(name)
@@ -153,8 +159,8 @@ def step(request: HttpRequest, name: str) -> HttpResponse:
     if name == "mail" and do == "test":
         with problems_shown(request, Problem):
             send_test_message(actor_of(request))
-            said = gettext("A test message to %(email)s is on its way.")
-            messages.success(request, said % {"email": account_of(request).email})
+            text = gettext("A test message to %(email)s is on its way.")
+            messages.success(request, text % {"email": account_of(request).email})
         return HttpResponseRedirect(f"{HOME}/mail")
     if name == "done":
         mark_step("done")
@@ -172,7 +178,7 @@ def _settings(request: HttpRequest, page: SetupPage, do: str) -> HttpResponse:
         number = latest.number
     inserted = _inserted(do)
     if inserted is not None:
-        entered = {name: request.POST.get(name, "") for name in page.fields if name in request.POST}
+        entered = {name: request.POST[name] for name in page.fields if name in request.POST}
         form = SettingsForm(initial={**values, **entered, **inserted}, only=page.fields)
         messages.info(request, gettext("Nothing is saved yet. Change what you like, then save."))
         return _form(request, page, form, latest.settings, number)
@@ -244,10 +250,14 @@ def _form(
         **brand_context(shown, is_preview=is_preview),
         "form": form,
         "number": number,
-        "presets": PRESETS if page.name == "words" else (),
-        "starts": _STARTS if page.name == "legal" else (),
+        "presets": (),
+        "starts": (),
         "legal_texts": [(link.label, getattr(shown.legal, link.address[1:])) for link in legal_links(shown)],
     }
+    if page.name == "words":
+        context["presets"] = PRESETS
+    elif page.name == "legal":
+        context["starts"] = _STARTS
     return _page(request, page, context)
 
 
