@@ -151,46 +151,72 @@ def match(heading: str, kind: str, *, nearly: bool = True) -> Match:
 
 
 @functools.lru_cache(maxsize=20_000)
-def _match(heading: str, kind: str, nearly: bool) -> Match:  # noqa: FBT001, PLR0911 - one for each reading, in order
-    known = catalogue().headings[kind]
-    whole = key(_bare(heading))
+def _match(heading: str, kind: str, nearly: bool) -> Match:  # noqa: FBT001 - it is a part of the cache's key
     written = key(heading)
-    if written in known:
-        own = [field for field in known[written] if key(field.rpartition(".")[2]) == written]
-        fields = [*dict.fromkeys([*own, *known[written]])]
-        return _found(fields, heading)._replace(quality=EXACT if own else KNOWN)
+    if written in catalogue().headings[kind]:
+        return _meaning_of_known(written, heading, kind)
+    whole = key(_bare(heading))
     meaning = _meaning_of_word(whole, heading, kind)
     if meaning:
-        return meaning._replace(quality=READ if whole != written else KNOWN)  # "Company 2" gives way to "Company"
+        # "Company 2" gives way to "Company".
+        return meaning._replace(quality=READ if whole != written else KNOWN)
     if _is_private(heading):
         return _LEFT_OUT
+    meaning = _meaning_of_readings(heading, kind)
+    if meaning:
+        return meaning
+    tokens = _tokens_of(heading)
+    if _has_left_out(tokens):
+        return _LEFT_OUT
+    meaning = _meaning_without_qualifiers(tokens, heading, kind) or _place_that_is_named(tokens, kind)
+    if meaning is None and nearly:
+        meaning = _day_that_begins(tokens, kind) or _near(whole, kind)
+    return meaning or _NONE
+
+
+def _tokens_of(heading: str) -> list[str]:
+    """Return the words of a heading, without what is in brackets."""
+    return [token for token in _TOKENS.split(_BRACKETS.sub(" ", heading)) if token]
+
+
+def _meaning_of_known(word: str, heading: str, kind: str) -> Match:
+    """Return what a heading means that a language has as it is written; a field that has its name comes first."""
+    fields = catalogue().headings[kind][word]
+    fields_of_the_name = [field for field in fields if key(field.rpartition(".")[2]) == word]
+    own_first = list(dict.fromkeys([*fields_of_the_name, *fields]))
+    return _match_of(own_first, heading)._replace(quality=EXACT if fields_of_the_name else KNOWN)
+
+
+def _meaning_of_readings(heading: str, kind: str) -> Match | None:
+    """Return what the first text that a heading can be read as means; None if no language has any of them."""
     for text in _readings(heading):
         meaning = _meaning_of_word(key(text), text, kind)
         if meaning:
             return meaning._replace(quality=READ)
-    tokens = list(filter(None, _TOKENS.split(_BRACKETS.sub(" ", heading))))
-    if _has_left_out(tokens):
-        return _LEFT_OUT
+    return None
+
+
+def _meaning_without_qualifiers(tokens: Sequence[str], heading: str, kind: str) -> Match | None:
+    """Return what a heading means without the words that add nothing; None if no language has what remains."""
     for rest in _without_qualifiers(tokens):
         meaning = _meaning_of_word(rest, heading, kind)
         # Words that leave a column out were looked for among all tokens.
         if meaning and not meaning.is_left_out:
             return meaning._replace(quality=READ)
-    place = _place_that_is_named(tokens, kind)
-    if not nearly:
-        return place or _NONE
-    return place or _day_that_begins(tokens, kind) or _near(whole, kind)
+    return None
 
 
 def _meaning_of_word(word: str, heading: str, kind: str) -> Match | None:
     """Return what the key of a heading, or of a part of it, means; None if no language has the word."""
     words = catalogue()
     if word in words.headings[kind]:
-        return _found(words.headings[kind][word], heading)
+        return _match_of(words.headings[kind][word], heading)
     if kind == COMPANIES and word in words.unsure:
         return Match((words.unsure[word],), is_guess=True)
     is_longitude = word == "lon" and heading.isascii()  # the key of the Swedish word for pay is the same
-    return _LEFT_OUT if word in words.left_out and not is_longitude else None
+    if word in words.left_out and not is_longitude:
+        return _LEFT_OUT
+    return None
 
 
 def _place_that_is_named(tokens: Sequence[str], kind: str) -> Match | None:
@@ -200,12 +226,14 @@ def _place_that_is_named(tokens: Sequence[str], kind: str) -> Match | None:
     Only for places: the name of a product or of a file is no field.
     """
     labels = catalogue().labels
+    words: list[str] = []
     rest = [token for token in tokens if key(token) not in labels]
-    words = [*_without_qualifiers(rest)] if len(rest) < len(tokens) else []
+    if len(rest) < len(tokens):
+        words += _without_qualifiers(rest)
     whole = key("".join(tokens))
     # Compounds end with the word: "provincienaam", "시도명".
     words += [whole.removesuffix(label) for label in labels if whole.endswith(label)]
-    for word in filter(None, words):
+    for word in words:
         meaning = _meaning_of_word(word, word, kind) or _NONE
         places = [field for field in meaning.fields if field.startswith("address.")]
         if places:
@@ -219,23 +247,24 @@ def _day_that_begins(tokens: Sequence[str], kind: str) -> Match | None:
 
     Only for days: values of no other kind look like them, so that a wrong reading is noticed.
     """
-    known = catalogue().headings[kind]
+    fields_by_word = catalogue().headings[kind]
+    keys = [key(token) for token in tokens]
     for length in range(len(tokens) - 1, 0, -1):
-        fields = known.get("".join(key(each) for each in tokens[:length]), ())
+        fields = fields_by_word.get("".join(keys[:length]), ())
         if fields and fields[0] in _DAYS:
-            return _found(fields[:1], " ".join(tokens[:length]))._replace(is_guess=True)
+            return _match_of(fields[:1], " ".join(tokens[:length]))._replace(is_guess=True)
     return None
 
 
-def _found(fields: Sequence[str], heading: str) -> Match:
+def _match_of(fields: Sequence[str], heading: str) -> Match:
     """Return a match; of a position that languages write alike, the heading says it best."""
-    titles = {each for each in fields if each.startswith("people:")}
-    if len(titles) > 1:
-        own = f"people:{' '.join(_bare(heading).split())}"
-        others = [field for field in fields if field not in titles]
-        first = next(place for place, field in enumerate(fields) if field in titles)
-        fields = [*dict.fromkeys([*fields[:first], own, *others[first:]])]
-    return Match(tuple(fields))
+    titles = [field for field in fields if field.startswith("people:")]
+    if len(titles) < 2:
+        return Match(tuple(fields))
+    title_of_heading = f"people:{' '.join(_bare(heading).split())}"
+    others = [field for field in fields if field not in titles]
+    first = fields.index(titles[0])
+    return Match(tuple(dict.fromkeys([*fields[:first], title_of_heading, *others[first:]])))
 
 
 def _bare(heading: str) -> str:
@@ -250,13 +279,17 @@ def _readings(heading: str) -> Iterator[str]:
     """Yield the texts that a heading can be read as: without units in brackets, below its group, in two languages."""
     plain = _BRACKETS.sub(" ", heading)
     last = plain.rpartition(" / ")[2]
-    yield from (_bare(plain), _bare(last), _bare(plain.split("/")[0]))
+    yield _bare(plain)
+    yield _bare(last)
+    yield _bare(plain.split("/")[0])
     levels = [part for part in _PARTS.split(plain) if part.strip()]
     if len(levels) > 1:
         yield _bare(levels[-1])
         languages = re.split(r"[/|\n]", plain)
         if len(languages) > 1:
-            yield from (_bare(language) for language in languages if language.strip())
+            for language in languages:
+                if language.strip():
+                    yield _bare(language)
     for inner in _BRACKETS.findall(heading):
         is_unit = _UNITS.match(inner.strip())
         word = key(inner)
@@ -266,46 +299,57 @@ def _readings(heading: str) -> Iterator[str]:
 
 def is_of_figures(heading: str) -> bool:
     """Return whether a heading is that of public figures that no field has, such as money that was raised."""
-    tokens = [token for token in _TOKENS.split(_BRACKETS.sub(" ", heading)) if token]
-    words = [key(heading), *map(key, _readings(heading)), *_without_qualifiers(tokens)]
+    words = [key(heading), *map(key, _readings(heading)), *_without_qualifiers(_tokens_of(heading))]
     return not catalogue().figures.isdisjoint(words) and not _is_private(heading)
 
 
 def _is_private(heading: str) -> bool:
     """Return whether a bracket or a group says that a column is private."""
-    group = heading.rpartition(" / ")[0]
-    marks = [*_BRACKETS.findall(heading), group]
-    return any(key(token) in _PRIVATE for mark in marks for token in _TOKENS.split(mark))
+    for mark in (*_BRACKETS.findall(heading), group_of(heading)):
+        if not _PRIVATE.isdisjoint(map(key, _TOKENS.split(mark))):
+            return True
+    return False
 
 
 def _has_left_out(tokens: Sequence[str]) -> bool:
     """Return whether a word of a heading, or two of them, are such that leave a column out."""
     left_out = catalogue().left_out
-    keys = [key(each) for each in tokens]
-    singles = {each for each in keys if len(each) >= _LEAST_TOKEN} - _GENERIC
-    pairs = {one + other for one, other in pairwise(keys) if one and other}
-    return bool(left_out & (singles | pairs))
+    keys = [key(token) for token in tokens]
+    # The keys of signs are empty, and make no pair.
+    pairs = {first + second for first, second in pairwise(keys) if first and second}
+    long_words = {word for word in keys if len(word) >= _LEAST_TOKEN}
+    return not left_out.isdisjoint(pairs | (long_words - _GENERIC))
 
 
 def _without_qualifiers(tokens: Sequence[str]) -> Iterator[str]:
     """Yield the keys of a heading without units and words that add nothing, fewest words removed first."""
     qualifiers = catalogue().qualifiers
     keys = [key(token) for token in tokens if not _UNITS.match(token)]
-    keys = list(filter(None, keys))
+    keys = [word for word in keys if word]
     while keys and keys[-1].isdigit():
         keys.pop()
     joined = "".join(keys)
     yield joined
-    for start in range(1, len(keys)):
-        if keys[start - 1] not in qualifiers:
-            break
-        yield "".join(keys[start:])
-    for end in range(len(keys) - 1, 0, -1):
-        if keys[end] not in qualifiers:
-            break
-        yield "".join(keys[:end])
+    yield from _without_first_words(keys)
+    yield from _without_last_words(keys)
     yield "".join(word for word in keys if word not in qualifiers)
     yield from _ends_of_compound(joined)
+
+
+def _without_first_words(keys: Sequence[str]) -> Iterator[str]:
+    """Yield what remains of a heading while it begins with words that add nothing."""
+    for start in range(1, len(keys)):
+        if keys[start - 1] not in catalogue().qualifiers:
+            return
+        yield "".join(keys[start:])
+
+
+def _without_last_words(keys: Sequence[str]) -> Iterator[str]:
+    """Yield what remains of a heading while it ends with words that add nothing."""
+    for end in range(len(keys) - 1, 0, -1):
+        if keys[end] not in catalogue().qualifiers:
+            return
+        yield "".join(keys[:end])
 
 
 def _ends_of_compound(word: str) -> Iterator[str]:
@@ -325,14 +369,15 @@ def _near(whole: str, kind: str) -> Match:
     words = catalogue()
     if len(whole) < _LEAST_FUZZY or not whole.isascii():
         return _NONE
-    known = [each for each in words.headings[kind] if _is_near(each, whole)]
-    found = process.extractOne(whole, known, scorer=fuzz.ratio, score_cutoff=_FUZZY_SCORE)
-    if found is None:
+    similar = [word for word in words.headings[kind] if _is_near(word, whole)]
+    nearest = process.extractOne(whole, similar, scorer=fuzz.ratio, score_cutoff=_FUZZY_SCORE)
+    if nearest is None:
         return _NONE
-    others = [each for each in words.left_out if _is_near(each, whole)]
-    if process.extractOne(whole, others, scorer=fuzz.ratio, score_cutoff=found[1]):
+    word, score, _ = nearest
+    similar_left_out = [word for word in words.left_out if _is_near(word, whole)]
+    if process.extractOne(whole, similar_left_out, scorer=fuzz.ratio, score_cutoff=score):
         return _NONE
-    return _found(words.headings[kind][found[0]], found[0])._replace(is_guess=True)
+    return _match_of(words.headings[kind][word], word)._replace(is_guess=True)
 
 
 def _is_near(word: str, whole: str) -> bool:
@@ -373,8 +418,8 @@ def meaning_of(heading: str, kind: str, *, nearly: bool = True) -> Match:
             name = names.get(key(text))
             if name:
                 return Match((name,), quality=EXACT)
-    found = match(heading, kind, nearly=nearly)
-    return found._replace(fields=tuple(_declared_name(name, kind) for name in found.fields))
+    meaning = match(heading, kind, nearly=nearly)
+    return meaning._replace(fields=tuple(_declared_name(name, kind) for name in meaning.fields))
 
 
 def _declared_name(name: str, kind: str) -> str:
@@ -385,8 +430,10 @@ def _declared_name(name: str, kind: str) -> str:
 
 def _surely(heading: str, kind: str) -> str:
     """Return the field that a heading means, without near misses: cells of every row are asked for."""
-    found = meaning_of(heading, kind, nearly=False)
-    return found.fields[0] if found.fields and not found.is_guess else ""
+    meaning = meaning_of(heading, kind, nearly=False)
+    if meaning.is_guess or not meaning.fields:
+        return ""
+    return meaning.fields[0]
 
 
 class HeaderRow(NamedTuple):
@@ -403,24 +450,40 @@ def header_row(rows: Sequence[Sequence[str]]) -> HeaderRow:
     A row below counts only if the first one has no known heading: cells of later rows, such as "Secretary", can be
     words that headings have.
     """
-    widths = [_width(row) for row in rows[:MAX_HEADER_ROW]]
-    typical = sorted(_width(row) for row in rows[:_TYPICAL_ROWS] if any(row))
-    # A title has fewer cells than half of those that rows have in the median.
-    least = max(1, typical[len(typical) // 2] // 2) if typical else 1
-    wide = [n for n, width in enumerate(widths) if width >= least]
-    has_rows_below = [n for n in wide if n + 1 < len(rows) or not n]
-    candidates = [n for n in has_rows_below if not _holds_values(rows, n)]
+    wide_rows = _rows_that_are_no_titles(rows)
+    candidates = [n for n in wide_rows if _may_have_headings(rows, n)]
     if not candidates:
-        return HeaderRow(-1) if wide else HeaderRow(0)
+        return HeaderRow(-1) if wide_rows else HeaderRow(0)
     at = candidates[0]
     if not _known(rows[at]):
         at = next((n for n in candidates[1:] if _is_known_row(rows[n])), at)
-    # A row of groups, which a merged cell makes, is over the headings.
-    if any(_groups(rows[at])) and at + 1 in candidates and _known(rows[at + 1]) > 1:
+    if at + 1 in candidates and _is_over_headings(rows, at):
         at += 1
-    rows_above = [rows[n] for n in wide if n < at]
-    may_be_values = [row for row in rows_above if _width(row) > 1 and not any(_groups(row))]
-    return HeaderRow(at, is_guess=bool(may_be_values))
+    rows_above = [rows[n] for n in wide_rows if n < at]
+    return HeaderRow(at, is_guess=any(map(_may_be_of_values, rows_above)))
+
+
+def _rows_that_are_no_titles(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the first rows of a table that have at least half of the cells that its rows have in the median."""
+    typical = sorted(_width(row) for row in rows[:_TYPICAL_ROWS] if any(row))
+    least = max(1, typical[len(typical) // 2] // 2) if typical else 1
+    return [n for n, row in enumerate(rows[:MAX_HEADER_ROW]) if _width(row) >= least]
+
+
+def _may_have_headings(rows: Sequence[Sequence[str]], at: int) -> bool:
+    """Return whether a row has no values, and others below it unless it is the first."""
+    has_rows_below = at + 1 < len(rows)
+    return (at == 0 or has_rows_below) and not _holds_values(rows, at)
+
+
+def _is_over_headings(rows: Sequence[Sequence[str]], at: int) -> bool:
+    """Return whether a row has groups, which merged cells make, and the row below it is that of the headings."""
+    return bool(_groups(rows[at])) and _known(rows[at + 1]) > 1
+
+
+def _may_be_of_values(row: Sequence[str]) -> bool:
+    """Return whether a row above the headings is neither a text in one cell nor a row of groups."""
+    return _width(row) > 1 and not _groups(row)
 
 
 def _width(row: Sequence[str]) -> int:
@@ -429,6 +492,8 @@ def _width(row: Sequence[str]) -> int:
 
 
 _TYPICAL_ROWS: Final = 200
+_COMPARED_ROWS: Final = 50
+"""Rows below one that show whether its cells are values, as theirs are."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _VALUE: Final = re.compile(
     r"[^\s@]+@[^\s@]+\.\w{2,}|https?://\S+|(?:[\w-]+\.)+(?:com|org|net|de|gov|eu|io|uk|fr|at|ch)(?:/\S*)?"
@@ -439,13 +504,13 @@ _VALUE: Final = re.compile(
 
 def _holds_values(rows: Sequence[Sequence[str]], at: int) -> bool:
     """Return whether a row has an address of mail or of the web, a number or a date, as the cells below it have."""
-    below = [row for row in rows[at + 1 : at + 51] if any(row)]
+    below = [row for row in rows[at + 1 : at + 1 + _COMPARED_ROWS] if any(row)]
     for n, cell in enumerate(rows[at]):
-        if not (cell and _VALUE.fullmatch(cell)):
+        if not _VALUE.fullmatch(cell):
             continue
         values = [row[n] for row in below if row[n]]
-        alike = sum(bool(_VALUE.fullmatch(value)) for value in values)
-        if values and 2 * alike > len(values) and not _is_year_heading(cell, values):
+        values_alike = [value for value in values if _VALUE.fullmatch(value)]
+        if 2 * len(values_alike) > len(values) and not _is_year_heading(cell, values):
             return True
     return False
 
@@ -458,16 +523,25 @@ def _is_year_heading(cell: str, values: Sequence[str]) -> bool:
 def _is_known_row(row: Sequence[str]) -> bool:
     """Return whether at least two, and a third, of the cells of a row are known headings, and no positions."""
     cells = {*row} - {""}
-    fields = [{_surely(cell, kind) for cell in cells} - {""} for kind in (COMPANIES, PEOPLE)]
-    known = max(sum(not field.startswith("people:") for field in of_kind) for of_kind in fields)
+    known = 0
+    for kind in (COMPANIES, PEOPLE):
+        fields = {_surely(cell, kind) for cell in cells} - {""}
+        # Titles that are headings are also what cells of a column of positions say.
+        no_positions = [field for field in fields if not field.startswith("people:")]
+        known = max(known, len(no_positions))
     return known > 1 and 3 * known >= len(cells)
 
 
 def _known(row: Sequence[str]) -> int:
     """Return how many headings of *row* are known: the fields that they mean, and columns that are left out."""
     cells = [cell for cell in row if cell]
-    fields = max(len({_surely(cell, kind) for cell in cells} - {""}) for kind in (COMPANIES, PEOPLE))
-    return fields and fields + sum(match(cell, COMPANIES, nearly=False).is_left_out for cell in cells)
+    most_fields = 0
+    for kind in (COMPANIES, PEOPLE):
+        fields = {_surely(cell, kind) for cell in cells} - {""}
+        most_fields = max(most_fields, len(fields))
+    if not most_fields:
+        return 0
+    return most_fields + sum(match(cell, COMPANIES, nearly=False).is_left_out for cell in cells)
 
 
 def _groups(row: Sequence[str]) -> set[str]:
@@ -482,10 +556,14 @@ def are_groups(row: Sequence[str]) -> bool:
 
 def width_of_headings(rows: Sequence[Sequence[str]], at: int) -> int:
     """Return the number of columns up to the last one that has a heading in row *at*, or in a row of groups above."""
-    headings = list(rows[at])
+    headings = rows[at]
     if at and are_groups(rows[at - 1]):
-        headings = [heading or group for heading, group in zip(headings, rows[at - 1], strict=False)]
-    return max((n + 1 for n, heading in enumerate(headings) if heading), default=0)
+        headings = [heading or group for heading, group in zip(rows[at], rows[at - 1], strict=False)]
+    width = 0
+    for number, heading in enumerate(headings, 1):
+        if heading:
+            width = number
+    return width
 
 
 def headings_of(rows: Sequence[Sequence[str]], at: int) -> list[str]:
@@ -496,18 +574,25 @@ def headings_of(rows: Sequence[Sequence[str]], at: int) -> list[str]:
     """
     if at < 0:
         return [f"Column {n}" for n in range(1, len(rows[0]) + 1)]
-    row = list(rows[at])
-    above = rows[at - 1] if at else []
+    headings = list(rows[at])
+    if at and are_groups(rows[at - 1]):
+        headings = _below_groups(headings, rows[at - 1])
+    for n, heading in enumerate(headings):
+        if not heading and any(row[n] for row in rows[at + 1 :]):
+            headings[n] = f"Column {n + 1}"
+    return _numbered(headings)
+
+
+def _below_groups(headings: Sequence[str], above: Sequence[str]) -> list[str]:
+    """Return headings with the group that is over each: "Board / Name". A cell of one column is a heading above it."""
     groups = _groups(above)
-    if are_groups(above):
-        for n, cell in enumerate(rows[at]):
-            group = above[n]
-            is_grouped = group in groups and cell and group != cell
-            row[n] = f"{group} / {cell}" if is_grouped else cell or group
-    for n, heading in enumerate(row):
-        if not heading and any(below[n] for below in rows[at + 1 :]):
-            row[n] = f"Column {n + 1}"
-    return _numbered(row)
+    joined = []
+    for heading, group in zip(headings, above, strict=True):
+        if heading and group in groups and group != heading:
+            joined.append(f"{group} / {heading}")
+        else:
+            joined.append(heading or group)
+    return joined
 
 
 def group_of(heading: str) -> str:
@@ -523,8 +608,9 @@ def meanings_of(headings: Sequence[str], kind: str) -> list[Match]:
         meaning = meaning_of(heading, kind)
         group = group_of(heading)
         if group and columns_of_groups[group] > 1 and meaning.fields == meaning_of(group, kind).fields:
-            part = meaning_of(heading.rpartition(" / ")[2], kind)
-            meaning = meaning if part.fields else Match(is_left_out=meaning.is_left_out)
+            meaning_of_part = meaning_of(heading.rpartition(" / ")[2], kind)
+            if not meaning_of_part.fields:
+                meaning = Match(is_left_out=meaning.is_left_out)
         meanings.append(meaning)
     return meanings
 
@@ -552,23 +638,26 @@ def kind_of_table(headings: Sequence[str], name: str, *, is_only: bool = False) 
     as_companies = {field_of(heading, COMPANIES).partition(":")[0] for heading in headings} - {""}
     of_companies_alone = as_companies - _OF_BOTH
     has_company = "name" in as_companies and "position.company" in as_people
-    has_bio = "bio" in as_people and "description" not in as_companies
     # A company with a person in each row is a table of companies, unless another table has the companies.
-    names_companies = is_only and has_company and not has_bio
-    if names_companies and of_companies_alone - _of_vocabulary():
+    if is_only and has_company and _describes_companies(as_people, as_companies):
         return COMPANIES
     if _has_both_names(meanings):
         surplus = len(as_people) - len(of_companies_alone)
         if surplus > 0 or (surplus == 0 and not has_company):
             return PEOPLE
-    is_of_people = "name" in as_people and _is_of_people(as_people, of_companies_alone, name)
-    return PEOPLE if is_of_people else COMPANIES
+    return PEOPLE if _is_of_people(as_people, of_companies_alone, name) else COMPANIES
+
+
+def _describes_companies(as_people: set[str], as_companies: set[str]) -> bool:
+    """Return whether a table has columns about companies beside their names and words, and none about the persons."""
+    has_bio = "bio" in as_people and "description" not in as_companies
+    return not has_bio and bool(as_companies - _OF_BOTH - _of_vocabulary())
 
 
 def _is_of_people(as_people: set[str], of_companies_alone: set[str], name: str) -> bool:
     """Return whether the columns that only people have, and the name of a table, outweigh those of companies."""
     of_people_alone = len(as_people & {*_PERSON_SURE})
-    if not of_people_alone:
+    if "name" not in as_people or not of_people_alone:
         return False
     is_named_for_people = bool(_PERSON_TABLES.search(name))
     if is_named_for_people and not of_companies_alone - _of_people_too():
@@ -579,9 +668,10 @@ def _is_of_people(as_people: set[str], of_companies_alone: set[str], name: str) 
 
 def _has_both_names(meanings: Sequence[Sequence[str]]) -> bool:
     """Return whether a table has first names and last names, in more than one column."""
-    both = {"name.first", "name.last"}
-    columns = [both.intersection(fields) for fields in meanings]
-    return both == set().union(*columns) and sum(map(bool, columns)) > 1
+    parts_of_columns = [{"name.first", "name.last"}.intersection(fields) for fields in meanings]
+    columns_of_names = [parts for parts in parts_of_columns if parts]
+    # One heading can mean either of them.
+    return len(columns_of_names) > 1 and len(set().union(*columns_of_names)) == 2
 
 
 def _of_vocabulary() -> set[str]:
