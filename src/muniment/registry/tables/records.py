@@ -76,15 +76,16 @@ class LossGroup:
     def __str__(self) -> str:
         loss = self.first
         place = ": ".join(filter(None, (loss.table, loss.column)))
-        said = f"{place}: {loss.reason}" if place else loss.reason
+        sentence = f"{place}: {loss.reason}" if place else loss.reason
         if loss.example:
-            said += f', for example "{_short(loss.example)}"'
+            sentence += f', for example "{_short(loss.example)}"'
         if self.rows:
-            shown = ", ".join(f"{row:,}" for row in self.rows[:SHOWN_ROWS])
-            more = ", …" if len(self.rows) > SHOWN_ROWS else ""
             noun = "row" if len(self.rows) == 1 else "rows"
-            said += f" ({len(self.rows):,} {noun}: {shown}{more})"
-        return f"{said}. {loss.fix}" if loss.fix else f"{said}."
+            numbers = ", ".join(f"{row:,}" for row in self.rows[:SHOWN_ROWS])
+            if len(self.rows) > SHOWN_ROWS:
+                numbers += ", …"
+            sentence += f" ({len(self.rows):,} {noun}: {numbers})"
+        return f"{sentence}. {loss.fix}" if loss.fix else f"{sentence}."
 
 
 def _short(text: str) -> str:
@@ -95,11 +96,12 @@ def _short(text: str) -> str:
 def grouped(losses: Iterable[Loss]) -> list[LossGroup]:
     """Return *losses* in groups, the largest first."""
     groups: dict[tuple[str, str, str], LossGroup] = {}
-    for each in losses:
-        group = groups.setdefault((each.table, each.column, common_reason(each.reason)), LossGroup(each))
+    for loss in losses:
+        group = groups.setdefault((loss.table, loss.column, common_reason(loss.reason)), LossGroup(loss))
         group.count += 1
-        if each.row and each.row not in group.rows[-1:]:
-            group.rows.append(each.row)
+        # The losses of a row follow one another, and a row is named once.
+        if loss.row and loss.row not in group.rows[-1:]:
+            group.rows.append(loss.row)
     return sorted(groups.values(), key=lambda group: -group.count)
 
 
@@ -107,8 +109,8 @@ def common_reason(reason: str) -> str:
     """Return what reasons that quote different values have in common, so that faults of one kind are one group."""
     if not isinstance(reason, Phrase) or not reason.values:
         return str(reason)
-    inner = [common_reason(each) for each in reason.values.values() if isinstance(each, Phrase)]
-    return " ".join([reason.template, *inner])
+    reasons_within = [common_reason(value) for value in reason.values.values() if isinstance(value, Phrase)]
+    return " ".join([reason.template, *reasons_within])
 
 
 def lines_of(losses: Iterable[Loss]) -> Iterator[str]:
@@ -122,7 +124,7 @@ _SLUG_CHARACTERS: Final = 190
 def name_key(name: str) -> str:
     """Return what two spellings of a name share: letters and digits without accents and signs."""
     plain = unicodedata.normalize("NFKD", name.casefold())
-    return "".join(each for each in plain if each.isalnum())
+    return "".join(sign for sign in plain if sign.isalnum())
 
 
 _VOCABULARIES: Final = ("type", "industry", "orgKind")
@@ -150,21 +152,22 @@ class KnownRows:
 
     @classmethod
     def read(cls, remembered: dict[str, dict[str, str]] | None = None) -> "KnownRows":
-        found = cls(remembered=remembered or {})
-        words: Counter[tuple[str, str]] = Counter()
+        stored = cls(remembered=remembered or {})
+        uses_of_words: Counter[tuple[str, str]] = Counter()
         rows = Company.objects.order_by("pk").values_list("slug", "name", "type", "industry", "org_kind")
         for slug, name, *vocabulary in rows.iterator():
-            found.companies[name_key(name)].append(slug)
-            found.names[slug] = name
-            words.update(zip(_VOCABULARIES, vocabulary, strict=True))
-        for (member, word), _ in words.most_common():
-            found.words.setdefault(member, {}).setdefault(key(word) or word, word)
+            stored.companies[name_key(name)].append(slug)
+            stored.names[slug] = name
+            uses_of_words.update(zip(_VOCABULARIES, vocabulary, strict=True))
+        # Of several spellings of a word, the one that most rows have is kept.
+        for (member, word), _ in uses_of_words.most_common():
+            stored.words.setdefault(member, {}).setdefault(key(word) or word, word)
         people = Person.objects.filter(account=None).order_by("pk")
         for slug, name in people.values_list("slug", "name").iterator():
-            found.people[name_key(name)].append(slug)
-        for kind, slug in GivenSlug.objects.filter(kind__in=found.used).values_list("kind", "slug").iterator():
-            found.used[kind].add(slug)
-        return found
+            stored.people[name_key(name)].append(slug)
+        for kind, slug in GivenSlug.objects.filter(kind__in=stored.used).values_list("kind", "slug").iterator():
+            stored.used[kind].add(slug)
+        return stored
 
     def new_slug(self, kind: str, name: str) -> str:
         """Return a slug that was never given; slugs of erased people are, and the importer ignores their rows."""
@@ -215,15 +218,15 @@ class RowRecord:
 
     def add_entries(self, member: str, entries: Sequence[Any]) -> None:
         """Add the entries that a list of the company does not have."""
-        known = self.members[member]
-        seen = self._entries.get(member)
-        if seen is None:
-            seen = self._entries[member] = {_encoded(each) for each in known}
-        for each in entries:
-            encoded = _encoded(each)
-            if encoded not in seen:
-                seen.add(encoded)
-                known.append(each)
+        own_entries = self.members[member]
+        encoded_entries = self._entries.get(member)
+        if encoded_entries is None:
+            encoded_entries = self._entries[member] = {_encoded(entry) for entry in own_entries}
+        for entry in entries:
+            encoded = _encoded(entry)
+            if encoded not in encoded_entries:
+                encoded_entries.add(encoded)
+                own_entries.append(entry)
 
 
 @dataclass(slots=True)
@@ -242,9 +245,12 @@ class CompanyRecord(RowRecord):
 
     def add_people(self, people: Sequence[PersonInCell]) -> None:
         """Add the people that the company does not have."""
-        self._seen.update(self.people if not self._seen else ())
-        self.people += [each for each in dict.fromkeys(people) if each not in self._seen]
-        self._seen.update(people)
+        if not self._seen:
+            self._seen.update(self.people)
+        for person in people:
+            if person not in self._seen:
+                self._seen.add(person)
+                self.people.append(person)
 
 
 @dataclass(slots=True)
@@ -298,10 +304,11 @@ def records_of(sheets: Sequence[Sheet], mapping: FileMapping, known: KnownRows, 
 
 def table_of(mapping: FileMapping, sheet: Sheet, sheets: int) -> TableMapping | None:
     """Return the mapping of *sheet*: by its name, or the only one for the only table of a file."""
-    for each in mapping.table:
-        if each.name == sheet.name:
-            return each
-    return mapping.table[0] if sheets == 1 and len(mapping.table) == 1 else None
+    for table in mapping.table:
+        if table.name == sheet.name:
+            return table
+    is_only = sheets == 1 and len(mapping.table) == 1
+    return mapping.table[0] if is_only else None
 
 
 class _Conversion:
@@ -338,12 +345,7 @@ class _Conversion:
     def rows(self, sheet: Sheet, table: TableMapping) -> Iterator[_Row]:
         """Yield the rows of a table with their values."""
         at, headings = _headings(sheet, table)
-        # Of headings that are alike, the first column counts.
-        places = {heading: place for place, heading in reversed(list(enumerate(headings)))}
-        columns = []
-        for column in table.column:
-            if column.field and column.heading in places:
-                columns.append((places[column.heading], column))
+        columns = _columns_in_file(table, headings)
         self._report_columns(sheet, table, at, headings)
         self._report_rows_above(sheet, table)
         self._report_cells_beyond(sheet, at)
@@ -352,31 +354,17 @@ class _Conversion:
         typical = _typical_cells(sheet.rows[at : at + 200])
         after_blank = False
         for number, cells in enumerate(sheet.rows[at:], at + 1):
-            filled = sum(map(bool, cells))
-            # A company that has only a name is a row; a note is a sentence.
-            is_note = after_blank and filled == 1 and typical >= _USUAL_CELLS and _is_sentence("".join(cells))
-            if not filled:
+            if not any(cells):
                 after_blank = True
-            elif _is_total(cells, typical):
-                self.losses.append(Loss(sheet.name, number, "", "is a total, and is left out", is_whole=True))
-            elif tuple(cells) in repeated:
-                self.losses.append(Loss(sheet.name, number, "", "repeats the headings, and is left out", is_whole=True))
-            elif not sheet.delimiter and _is_merged(cells):
-                text = next(filter(None, cells))
-                self.losses.append(
-                    Loss(
-                        sheet.name, number, "", "is one text over several columns, and is left out", text, is_whole=True
-                    )
-                )
-            elif is_note:
-                note = next(filter(None, cells))
-                self.losses.append(
-                    Loss(sheet.name, number, "", "is a note below the table, and is left out", note, is_whole=True)
-                )
-            else:
-                row = self._row(sheet, number, cells, columns)
-                yield row._replace(combines=table.combine == "yes")
-                after_blank = False
+                continue
+            is_repeated = tuple(cells) in repeated
+            loss = _loss_of_row(sheet, number, cells, typical, is_repeated=is_repeated, after_blank=after_blank)
+            if loss is not None:
+                self.losses.append(loss)
+                continue
+            row = self._row(sheet, number, cells, columns)
+            yield row._replace(combines=table.combine == "yes")
+            after_blank = False
 
     def _report_rows_above(self, sheet: Sheet, table: TableMapping) -> None:
         """Report the rows above the headings, with what they say."""
@@ -402,11 +390,14 @@ class _Conversion:
                 self.losses.append(Loss(sheet.name, number, "", reason, " · ".join(filter(None, cells[width:])), fix))
 
     def _report_columns(self, sheet: Sheet, table: TableMapping, at: int, headings: list[str]) -> None:
-        mapped = {each.heading for each in table.column if each.field}
+        """Report the columns of the file that are not mapped, and those of the mapping that the file has not."""
+        mapped = {column.heading for column in table.column if column.field}
         names = {table.column[place].heading: name for place, name in names_to_keep(table, headings).items()}
         for n, heading in enumerate(headings):
+            if heading in mapped:
+                continue
             example = next((row[n] for row in sheet.rows[at:] if row[n]), "")
-            if heading not in mapped and example:
+            if example:
                 fix = Phrase(
                     'Set its field in the mapping, or keep it: field = "{extra}{member}".',
                     extra=EXTRA,
@@ -421,30 +412,42 @@ class _Conversion:
         values: JSONObject = {}
         people: list[PersonInCell] = []
         for at, column in columns:
-            text = cells[at]
-            is_of_people = column.field == PEOPLE_FIELD
-            content: Any = people_in(column, text) if is_of_people else value_of(column, text, self.currency)
-            if isinstance(content, Noted):
-                self.losses.append(Loss(sheet.name, number, column.heading, content.reason, text, content.fix))
-                content = content.value
-            if isinstance(content, Lost):
-                self.losses.append(Loss(sheet.name, number, column.heading, content.reason, text, content.fix))
-            elif content is not None and is_of_people:
+            content = self._content_of_cell(sheet, number, column, cells[at])
+            if content is None:
+                continue
+            if column.field == PEOPLE_FIELD:
                 people += content
-            elif content is not None:
-                for member, value in self._members_of_cell(sheet, number, column, content).items():
-                    if member in values and _is_part_of_name(column, columns):
-                        is_merged = column.field == "name" and values[member] == value
-                        values[member] = value if is_merged else f"{values[member]} {value}"
-                    elif values.setdefault(member, value) != value and member == column.field:
-                        reason = "is left out: another column of the same field has a value in this row"
-                        self.losses.append(Loss(sheet.name, number, column.heading, reason, text, _ONE_FIELD))
+                continue
+            for member, value in self._members_of_cell(sheet, number, column, content).items():
+                if member not in values:
+                    values[member] = value
+                elif _is_part_of_name(column, columns):
+                    # A name that is merged over the columns of a group is in each of them.
+                    is_merged = column.field == "name" and values[member] == value
+                    values[member] = value if is_merged else f"{values[member]} {value}"
+                elif values[member] != value and member == column.field:
+                    reason = "is left out: another column of the same field has a value in this row"
+                    self.losses.append(Loss(sheet.name, number, column.heading, reason, cells[at], _ONE_FIELD))
         row_key = values.pop(ROW_KEY, "")
         self._add_house_number(sheet, number, values)
         people = self._people_of_row(sheet, number, values, people)
         self._report_team_size(sheet, number, cells, columns, values, people)
         headings = {column.field: column.heading for _, column in columns}
         return _Row(sheet.name, number, values, people, headings, row_key)
+
+    def _content_of_cell(self, sheet: Sheet, number: int, column: Column, text: str) -> Any:
+        """Return the value of a cell, or its people; None if it has none. Report what is left out of it."""
+        if column.field == PEOPLE_FIELD:
+            content: Any = people_in(column, text)
+        else:
+            content = value_of(column, text, self.currency)
+        if isinstance(content, Noted):
+            self.losses.append(Loss(sheet.name, number, column.heading, content.reason, text, content.fix))
+            content = content.value
+        if isinstance(content, Lost):
+            self.losses.append(Loss(sheet.name, number, column.heading, content.reason, text, content.fix))
+            return None
+        return content
 
     def _add_house_number(self, sheet: Sheet, number: int, values: JSONObject) -> None:
         """Write a house number of another column beside the street, unless the street has it."""
@@ -458,24 +461,33 @@ class _Conversion:
 
     def _members_of_cell(self, sheet: Sheet, number: int, column: Column, value: Any) -> JSONObject:
         """Return the values by field that the value of a cell gives; those of an address are several."""
-        if column.field in {"address", "address.zip_city"}:
-            parts = address_of(value, column.end) if column.field == "address" else value
-            if "country" in parts and ends_with_name_of_both(value):
-                reason = "ends with what can be a country or a state, and is imported as the country"
-                fix = 'If it is a state, set end = "state" on the column, or write the country after it.'
-                self.losses.append(Loss(sheet.name, number, column.heading, reason, value, fix))
-            return {f"address.{member}": part for member, part in parts.items()}
-        if column.field == "position.company":
-            return {column.field: split(str(value), column.separator)}
-        if column.field == "name":
-            return {column.field: full_name(str(value), column.order)}
-        if column.field == "address.city" and (city := _NUMBER_AFTER_CITY.fullmatch(str(value))):
-            reason = "is imported without the number in brackets"
-            self.losses.append(Loss(sheet.name, number, column.heading, reason, str(value)))
-            return {column.field: city[1]}
-        if is_of_vocabulary(column.field):
-            return {column.field: self._as_in_use(sheet, number, column, str(value))}
-        return {column.field: value}
+        field = column.field
+        if field == "address":
+            return self._members_of_address(sheet, number, column, value)
+        if field == "address.zip_city":
+            return {f"address.{member}": part for member, part in value.items()}
+        content = value
+        if field == "position.company":
+            content = split(str(value), column.separator)
+        elif field == "name":
+            content = full_name(str(value), column.order)
+        elif field == "address.city":
+            city_and_number = _NUMBER_AFTER_CITY.fullmatch(str(value))
+            if city_and_number:
+                content = city_and_number[1]
+                reason = "is imported without the number in brackets"
+                self.losses.append(Loss(sheet.name, number, column.heading, reason, str(value)))
+        elif is_of_vocabulary(field):
+            content = self._as_in_use(sheet, number, column, str(value))
+        return {field: content}
+
+    def _members_of_address(self, sheet: Sheet, number: int, column: Column, text: str) -> JSONObject:
+        parts = address_of(text, column.end)
+        if "country" in parts and ends_with_name_of_both(text):
+            reason = "ends with what can be a country or a state, and is imported as the country"
+            fix = 'If it is a state, set end = "state" on the column, or write the country after it.'
+            self.losses.append(Loss(sheet.name, number, column.heading, reason, text, fix))
+        return {f"address.{member}": part for member, part in parts.items()}
 
     def _as_in_use(self, sheet: Sheet, number: int, column: Column, word: str) -> str:
         """Return a word of a vocabulary as it is written already: "non profit" is "Nonprofit", where that is in use."""
@@ -496,7 +508,10 @@ class _Conversion:
     ) -> None:
         """Report a team size that no page shows: while people are listed, the team size is their number."""
         size = values.get("teamSize")
-        if size is None or not people or size == len({person_key("", person.name) for person in people}):
+        if size is None or not people:
+            return
+        listed = {person_key("", person.name) for person in people}
+        if size == len(listed):
             return
         for at, column in columns:
             if column.field == "teamSize" and cells[at]:
@@ -511,7 +526,8 @@ class _Conversion:
         """Return the people of a row: with the one of two columns, and with the position of another column."""
         title = values.pop("people.title", "")
         first, last = values.pop("people.first", ""), values.pop("people.last", "")
-        if name := " ".join(filter(None, (first, last))):
+        name = " ".join(filter(None, (first, last)))
+        if name:
             people = [*people, PersonInCell(name, title)]
         elif title and len(people) == 1:
             people = [PersonInCell(people[0].name, title)]
@@ -532,22 +548,27 @@ class _Conversion:
         members = _members(row)
         slug = members.pop("id", "")
         namesakes = self.companies.setdefault(name_key(name) or name, [])
-        same = self._company_of_row(row, namesakes, slug, members)
-        if same:
-            self._combine(same, members, row)
-            same.add_people(row.people)
-            if same.row != row.number:
+        company = self._company_of_row(row, namesakes, slug, members)
+        if company:
+            self._combine(company, members, row)
+            company.add_people(row.people)
+            if company.row != row.number:
                 reason = "is about the company of an earlier row, and is combined with it"
                 self.losses.append(Loss(row.table, row.number, "", reason, name))
             return
         if namesakes and not slug:
             reason = "has the name of another row but other values, and is a company of its own"
             self.losses.append(Loss(row.table, row.number, "", reason, name))
+        self._add_new_company(row, namesakes, slug, members)
+
+    def _add_new_company(self, row: _Row, namesakes: list[CompanyRecord], slug: str, members: JSONObject) -> None:
+        """Add a company that no earlier row is about: a stored one by its slug, its last import or name, or a new."""
+        name = members["name"]
         row_key = self._row_key("company", slug or row.key, name)
         slug = slug or self._remembered("company", row_key, row, name)
         # Stored companies of one name are given to the rows of the name in their order.
-        unmatched = self.known.companies.get(name_key(name), [])[len(namesakes) :]
-        unmatched = [each for each in unmatched if each not in self.taken["company"]]
+        stored = self.known.companies.get(name_key(name), [])[len(namesakes) :]
+        unmatched = [stored_slug for stored_slug in stored if stored_slug not in self.taken["company"]]
         is_stored = bool(unmatched) or (bool(slug) and slug in self.known.used["company"])
         if not slug:
             slug = unmatched[0] if unmatched else self.known.new_slug("company", name)
@@ -563,23 +584,31 @@ class _Conversion:
         """Return the company of an earlier row that a row is about, too: by its key if it has one, or else its name."""
         if row.key and row.combines:
             return self.by_key.get(row.key)
-        alike = [each for each in namesakes[:_COMPARED] if each.key == row.key or not (each.key and row.key)]
-        same = _same_company(alike, slug, members)
-        if same is None and row.combines and alike:
-            return alike[0]
-        return same
+        candidates = []
+        for company in namesakes[:_COMPARED]:
+            # Two keys are two companies; a row without a key may be about one that has it.
+            if company.key == row.key or not company.key or not row.key:
+                candidates.append(company)
+        company_that_agrees = _same_company(candidates, slug, members)
+        if company_that_agrees is None and row.combines and candidates:
+            return candidates[0]
+        return company_that_agrees
 
     def _combine(self, record: RowRecord, members: JSONObject, row: _Row) -> None:
         """Add what a further row says of a company or person: lists grow; of other values, the first one stays."""
         for member, value in members.items():
-            known = record.members.setdefault(member, value)
-            if isinstance(known, list) and isinstance(value, list):
+            first_value = record.members.setdefault(member, value)
+            if isinstance(first_value, list) and isinstance(value, list):
                 record.add_entries(member, value)
-            elif isinstance(known, dict) and isinstance(value, dict):
+            elif isinstance(first_value, dict) and isinstance(value, dict):
                 for name, part in value.items():
-                    if known.setdefault(name, part) != part:
+                    if first_value.setdefault(name, part) != part:
                         self._report_differing(row, f"{member}.{name}", part)
-            elif known != value and (member != "name" or name_key(str(known)) != name_key(str(value))):
+            elif member == "name":
+                # Spellings of one name, such as "Alder GmbH" and "ALDER GmbH", are no difference.
+                if name_key(str(first_value)) != name_key(str(value)):
+                    self._report_differing(row, member, value)
+            elif first_value != value:
                 self._report_differing(row, member, value)
 
     def _report_differing(self, row: _Row, field: str, value: Any) -> None:
@@ -598,10 +627,10 @@ class _Conversion:
 
     def _remembered(self, kind: str, row_key: str, row: _Row, name: str) -> str:
         """Return the slug that the last import of the source had for a row; empty if another row has it now."""
-        remembered = self.known.remembered.get(kind, {})
-        slug = remembered.get(row_key, "")
+        slugs_by_row_key = self.known.remembered.get(kind, {})
+        slug = slugs_by_row_key.get(row_key, "")
         if not slug and row.key:  # the first import with keys finds the rows of the one before by their names
-            slug = remembered.get(_digest_of_name(f"name {name_key(name) or name}", 1), "")
+            slug = slugs_by_row_key.get(_digest_of_name(f"name {name_key(name) or name}", 1), "")
         return "" if slug in self.taken[kind] else slug
 
     def _take(self, kind: str, row_key: str, slug: str) -> None:
@@ -625,8 +654,8 @@ class _Conversion:
         record = self.people.get(slug)
         if record is None:
             record = self.people[slug] = RowRecord(row.number, slug, {"name": name})
-        members = {member.removeprefix(EXTRA): value for member, value in values.items() if member not in _OF_ITS_PARTS}
-        self._combine(record, members, row)
+        own_members = [member for member in values if member not in _OF_ITS_PARTS]
+        self._combine(record, {member.removeprefix(EXTRA): values[member] for member in own_members}, row)
         if record.row != row.number:
             reason = "is about the person of an earlier row, and is combined with it"
             self.losses.append(Loss(row.table, row.number, "", reason, name))
@@ -640,11 +669,12 @@ class _Conversion:
         reason = ""
         if titles is None:
             reason = "does not name one position for each organization, and is left out"
+            titles = [""] * len(companies)
         elif title and not companies:
             reason = "is a position without an organization, and is left out"
         if reason:
             self.losses.append(Loss(row.table, row.number, row.headings["position.title"], reason, title))
-        for company, title_there in zip(companies, titles or [""] * len(companies), strict=True):
+        for company, title_there in zip(companies, titles, strict=True):
             self._place(row, company, PersonInCell(name, title_there, slug))
 
     def _person_of_row(self, row: _Row, name: str) -> str | None:
@@ -652,19 +682,29 @@ class _Conversion:
         slug = row.values.get("slug", "")
         if row.key in self.people_by_key:
             return self.people_by_key[row.key]
-        if not (slug or row.key) and self.mapping.same_name_is_same_person and name_key(name) in self.named:
+        is_known_by_name = not slug and not row.key and name_key(name) in self.named
+        if is_known_by_name and self.mapping.same_name_is_same_person:
             return self.named[name_key(name)]
         row_key = self._row_key("person", slug or row.key, name)
-        if not slug and (slug := self._remembered("person", row_key, row, name)):
-            self.named[name_key(name)] = slug
-        if not slug and row.key and self.named.get(name_key(name), "") in self.taken["person"]:
-            slug = self.known.new_slug("person", name)  # a namesake with a key of its own
+        if not slug:
+            slug = self._slug_besides_name(row, row_key, name)
         slug_of_row = self._person(name, row.number, slug)
         if slug_of_row is not None:
             self._take("person", row_key, slug_of_row)
             if row.key:
                 self.people_by_key[row.key] = slug_of_row
         return slug_of_row
+
+    def _slug_besides_name(self, row: _Row, row_key: str, name: str) -> str:
+        """Return the slug that the last import or the key of a row gives its person; "" if only the name can tell."""
+        compared_name = name_key(name)
+        slug = self._remembered("person", row_key, row, name)
+        if slug:
+            self.named[compared_name] = slug
+        elif row.key and self.named.get(compared_name, "") in self.taken["person"]:
+            # A namesake with a key of its own is another person.
+            slug = self.known.new_slug("person", name)
+        return slug
 
     def _place(self, row: _Row, company: str, person: PersonInCell) -> None:
         """Add a person to the company of a name, which is in a table or stored; report a name that is not one's."""
@@ -707,38 +747,36 @@ class _Conversion:
     # ------------------------------------------------------------------ lines
 
     def finish(self) -> Records:
-        done = Records(losses=self.losses, keys=self.keys)
-        for record in chain.from_iterable(self.companies.values()):
-            line: JSONObject = {"company": {"id": record.slug, **record.members}}
-            positions = self._positions(record) if record.people else []
+        records = Records(losses=self.losses, keys=self.keys)
+        for company in chain.from_iterable(self.companies.values()):
+            line: JSONObject = {"company": {"id": company.slug, **company.members}}
+            positions = self._positions(company)
             if positions:
                 line["positions"] = positions
-            if positions or not record.is_named_only:
-                done.companies.append((record.row, line))
-        stored = {slug for slugs in self.known.people.values() for slug in slugs}
+            # Of a company that only rows of people name, there is nothing else to say.
+            if positions or not company.is_named_only:
+                records.companies.append((company.row, line))
+        stored = set(chain.from_iterable(self.known.people.values()))
         for person in self.people.values():
             has_row = person.slug in self.taken["person"]
             if has_row or person.slug not in stored:
-                done.people.append((person.row, {"slug": person.slug, **person.members}))
-        return done
+                records.people.append((person.row, {"slug": person.slug, **person.members}))
+        return records
 
     def _positions(self, record: CompanyRecord) -> list[JSONObject]:
         """Return the stored positions with the new ones; none if the table brings no new one."""
+        if not record.people:
+            return []
         former = team_of(record.slug) if record.is_stored else []
-        slugs_by_name: dict[str, str] = {}
-        known: set[tuple[str, str]] = set()
-        for position in former:
-            name = name_key(position["person"].get("name") or "")
-            slugs_by_name[name] = position["person"].get("slug", "")
-            known.add((name, name_key(position.get("title") or "")))
+        slugs_by_name, listed = _people_of_team(former)
         new: list[JSONObject] = []
         for person in record.people:
             name = name_key(person.name)
-            place = (name, name_key(person.title))
-            is_listed = name in slugs_by_name and not person.title
-            if place in known or is_listed:
+            name_and_title = (name, name_key(person.title))
+            has_any_position = not person.title and name in slugs_by_name
+            if name_and_title in listed or has_any_position:
                 continue
-            known.add(place)
+            listed.add(name_and_title)
             slug = person.slug or slugs_by_name.get(name) or self._person(person.name, record.row)
             if slug is None:
                 self._ambiguous("", record.row, person.name)
@@ -749,6 +787,17 @@ class _Conversion:
 
 def _digest_of_name(stem: str, place: int) -> str:
     return digest(f"{stem} {place}".encode())[:16]
+
+
+def _people_of_team(team: Sequence[JSONObject]) -> tuple[dict[str, str], set[tuple[str, str]]]:
+    """Return the slugs of the people of a team by name, and every name with its position; both as names compare."""
+    slugs_by_name: dict[str, str] = {}
+    names_and_titles: set[tuple[str, str]] = set()
+    for position in team:
+        name = name_key(position["person"].get("name") or "")
+        slugs_by_name[name] = position["person"].get("slug", "")
+        names_and_titles.add((name, name_key(position.get("title") or "")))
+    return slugs_by_name, names_and_titles
 
 
 def _position(person: PersonInCell, slug: str) -> JSONObject:
@@ -773,11 +822,52 @@ def _titles_of(text: str, companies: int) -> list[str] | None:
 
 def _headings(sheet: Sheet, table: TableMapping) -> tuple[int, list[str]]:
     """Return the index of the first row below the headings, and the headings."""
-    wanted = {each.heading for each in table.column}
+    mapped = {column.heading for column in table.column}
+    # The file may have them in another row than the mapping says.
     for at in (table.header - 1, header_row(sheet.rows).at):
-        if -1 <= at < len(sheet.rows) and wanted & {*(found := headings_of(sheet.rows, at))}:
-            return at + 1, found
+        if -1 <= at < len(sheet.rows):
+            headings = headings_of(sheet.rows, at)
+            if not mapped.isdisjoint(headings):
+                return at + 1, headings
     return table.header, headings_of(sheet.rows, min(table.header, len(sheet.rows)) - 1)
+
+
+def _columns_in_file(table: TableMapping, headings: Sequence[str]) -> list[tuple[int, Column]]:
+    """Return the columns of a mapping that hold a field and that the file has, each with its place in the file."""
+    places: dict[str, int] = {}
+    for place, heading in enumerate(headings):
+        places.setdefault(heading, place)  # of headings that are alike, the first column counts
+    columns = []
+    for column in table.column:
+        if column.field and column.heading in places:
+            columns.append((places[column.heading], column))
+    return columns
+
+
+def _loss_of_row(
+    sheet: Sheet, number: int, cells: Sequence[str], typical: int, *, is_repeated: bool, after_blank: bool
+) -> Loss | None:
+    """
+    Return why a row of a table is left out: it is a total, a heading, a title or a note; None if it is not.
+
+    Args:
+        typical: how many cells of a row have a value, in the median.
+        is_repeated: it has the cells of the headings, or of a row above them.
+        after_blank: no row is between it and a blank one.
+    """
+    texts = [cell for cell in cells if cell]
+    if _is_total(cells, typical):
+        return Loss(sheet.name, number, "", "is a total, and is left out", is_whole=True)
+    if is_repeated:
+        return Loss(sheet.name, number, "", "repeats the headings, and is left out", is_whole=True)
+    if not sheet.delimiter and _is_merged(cells):
+        reason = "is one text over several columns, and is left out"
+        return Loss(sheet.name, number, "", reason, texts[0], is_whole=True)
+    # A company that has only a name is a row; a note is a sentence.
+    is_only_text = len(texts) == 1 and typical >= _USUAL_CELLS
+    if after_blank and is_only_text and _is_sentence(texts[0]):
+        return Loss(sheet.name, number, "", "is a note below the table, and is left out", texts[0], is_whole=True)
+    return None
 
 
 def _is_part_of_name(column: Column, columns: Sequence[tuple[int, Column]]) -> bool:
@@ -811,10 +901,14 @@ def _typical_cells(rows: Sequence[Sequence[str]]) -> int:
 
 def _is_total(cells: Sequence[str], typical: int) -> bool:
     """Return whether a row begins with a word for a total, and has numbers and gaps, as sums do."""
-    if catalogue().totals.isdisjoint(map(key, cells[:2])):
+    totals = catalogue().totals
+    if totals.isdisjoint(map(key, cells[:2])):
         return False
-    rest = [cell for cell in cells if cell and key(cell) not in catalogue().totals]
-    return sum(any(map(str.isdigit, cell)) for cell in rest) == len(rest) and len(rest) < max(typical, 2)
+    sums = [cell for cell in cells if cell and key(cell) not in totals]
+    for cell in sums:
+        if not any(map(str.isdigit, cell)):
+            return False
+    return len(sums) < max(typical, 2)
 
 
 def _members(row: _Row) -> JSONObject:
@@ -829,9 +923,8 @@ def _members(row: _Row) -> JSONObject:
             members["treasuryAmount"] = value  # whose cents the treasury does not have
         else:
             members[name.removeprefix(EXTRA)] = value
-    for name, found in objects.items():
-        if found:
-            members[name] = [found] if is_list(name) else found
+    for name, values_of_object in objects.items():
+        members[name] = [values_of_object] if is_list(name) else values_of_object
     return members
 
 
