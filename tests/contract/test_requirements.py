@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from contract.requirements import DECISIONS, OPEN, REQUIREMENTS, SERVICE, TOOLS
@@ -20,6 +21,7 @@ def markers() -> Iterator[tuple[str, str]]:
                     yield argument.value, f"{file.relative_to(TESTS)}:{node.lineno}"
 
 
+@cache  # all tests are parsed, and two tests ask
 def named() -> dict[str, list[str]]:
     places = defaultdict(list)
     for identifier, place in markers():

@@ -30,8 +30,8 @@ def of_rows(connection):
 
 
 def of_bits(connection, value):
-    bits = value_bits.read(connection, value)
-    return {number for number in range(bits.bit_length()) if bits >> number & 1}
+    lowest_first = reversed(f"{value_bits.read(connection, value):b}")
+    return {number for number, bit in enumerate(lowest_first) if bit == "1"}
 
 
 def check(publisher):

@@ -412,8 +412,9 @@ def test_the_lane_counts_against_the_rate_as_the_ordinary_path_does(demo):
 
 def test_a_client_beyond_its_rate_has_nothing_looked_up_that_is_kept(demo):
     with Product(demo.data, "--workers", "1", rate_limit="1", rate_burst="4") as product:
-        answers = exchange(product.port, get(COMPANIES + b"/quillmere") * 12, answers=12)
-        assert [status(answer) for answer in answers] == [200] * 4 + [429] * 8
+        # Each refusal of requests that were sent ahead ends a longer pause than the one before, so there are few.
+        answers = exchange(product.port, get(COMPANIES + b"/quillmere") * 6, answers=6)
+        assert [status(answer) for answer in answers] == [200] * 4 + [429] * 2
         assert 'muniment_cache_requests_total{result="miss"} 2.0\n' in product.metrics()
 
 
