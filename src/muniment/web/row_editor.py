@@ -99,9 +99,11 @@ class SubmittedRow(NamedTuple):
     @property
     def new_place(self) -> str:
         """The number that the row is to have in the list; empty if it stays where it is."""
-        number = re.sub(r"[.,’\s]", "", self.place)
+        number = re.sub(r"[.,’\s]", "", self.place)  # people write 1,200 and 1.200
         is_changed = bool(self.shown_place) and number != self.shown_place
-        return number if is_changed and re.fullmatch(r"[1-9]\d{0,5}", number) else ""
+        if is_changed and re.fullmatch(r"[1-9]\d{0,5}", number):
+            return number
+        return ""
 
 
 class RowEditor:
@@ -116,8 +118,8 @@ class RowEditor:
 
     def __init__(self, rows: RowList, stored: list[JSONObject], query: Mapping[str, str]) -> None:
         self.list, self.stored = rows, stored
-        self.name, self.label, self.hint = rows.name, gettext(rows.label), gettext(rows.hint) if rows.hint else ""
-        self.add_label = gettext(rows.add)
+        self.name, self.label, self.add_label = rows.name, gettext(rows.label), gettext(rows.add)
+        self.hint = gettext(rows.hint) if rows.hint else ""
         self.page_parameter, self.search_parameter = f"{rows.name}-page", f"{rows.name}-q"
         self.search = self.typed_search = _words(query.get(self.search_parameter, ""))
         number = query.get(self.page_parameter, "")
@@ -211,7 +213,10 @@ class RowEditor:
         if not submitted.remove and not submitted.has_text:
             row.note = gettext("This row is empty. To remove it, select Remove.")
             self.sentences.append(f"{self.label}: {row.note}")
-        self._keep(row, self._removed if submitted.remove else self._set)
+        if submitted.remove:
+            self._keep(row, self._removed)
+        else:
+            self._keep(row, self._set)
 
     def _read_moved(self, submitted: SubmittedRow, places: list[int]) -> None:
         """Read a row whose cells are as they were shown: it is edited if it gets another place."""
@@ -253,7 +258,10 @@ class RowEditor:
 
     def _is_moved(self) -> bool:
         """Return whether rows change their places among the others."""
-        new_places = {row.at: int(row.place) for row in self.edited if row.place and row.at is not None}
+        new_places = {}
+        for row in self.edited:
+            if row.place and row.at is not None:
+                new_places[row.at] = int(row.place)
         order = [at for at in range(len(self.stored)) if at not in new_places]
         # From the first place on, so that a row that is inserted later moves none of those that have theirs.
         for at in sorted(new_places, key=lambda at: new_places[at]):
@@ -334,9 +342,13 @@ class RowEditor:
         """Return the submitted row of a fault's path: ``set[0]``, or the index in the list after the change."""
         if operation is None:
             removed = {row.at for row in self._removed}
-            remaining = [at for at in self._order or range(len(self.stored)) if at not in removed]
+            order = self._order or range(len(self.stored))
+            remaining = [at for at in order if at not in removed]
             if index < len(remaining):
-                return next((row for row in self._set if row.at == remaining[index]), None)
+                for row in self._set:
+                    if row.at == remaining[index]:
+                        return row
+                return None
             # Behind the stored rows of a whole list are the added ones.
             operation, index = "add", index - len(remaining)
         rows = {"add": self._new, "set": self._set, "remove": self._removed}[operation]
@@ -453,7 +465,12 @@ class RowEditor:
     def _cell(self, key: str, place: str, column: Column, row: EditedRow, stored: JSONObject) -> JSONObject:
         text, stored_text = row.cells[column.name], column.text(stored)
         is_date = column.is_day and all(_DAY.fullmatch(value) for value in (text, stored_text))
-        has_lines = "\n" in text or "\n" in stored_text
+        lines = 0
+        if "\n" in text or "\n" in stored_text:
+            lines = text.count("\n") + 1
+        example = ""
+        if row.at is None:
+            example = EXAMPLES.get(column.name, "")
         return {
             "id": f"{key}-{column.name}",
             "label": gettext(column.field.label),
@@ -462,9 +479,9 @@ class RowEditor:
             "choices": _choices(column, text, stored_text),
             "numeric": column.is_number,
             "type": "date" if is_date else "text",
-            "example": EXAMPLES.get(column.name, "") if row.at is None else "",
+            "example": example,
             "picks_person": self.name == TEAM.name and column.name == "name",
-            "lines": text.count("\n") + 1 if has_lines else 0,
+            "lines": lines,
             "fault": row.faults.get(column.name, ""),
         }
 

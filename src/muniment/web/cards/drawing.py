@@ -326,7 +326,8 @@ def _tile(card: dict[str, Any], logo: str, files: dict[str, None]) -> str:
     files[file] = None
     size = 54 if len(letters) > 1 else 68
     # Where the letters of each typeface look centred.
-    baseline = y + side / 2 + size * (0.34 if file == HEADING else 0.28)
+    below_middle = 0.34 if file == HEADING else 0.28
+    baseline = y + side / 2 + size * below_middle
     return shades + _text((x + side / 2, baseline), letters, file, size, tone, anchor="middle")
 
 

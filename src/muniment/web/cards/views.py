@@ -232,6 +232,17 @@ def _fitting(request: HttpRequest, name: str, size: int) -> int:
 def company_card(bundle: JSONObject) -> JSONObject:
     """Return what the card of a company says, without its logo and the registry."""
     company = bundle["company"]
+    return {
+        **_company(company),
+        "above": _joined(label(company.get("type") or ""), label(company.get("industry") or "")),
+        "summary": _summary(company.get("description") or _prose(company.get("body") or "")),
+        "facts": _facts(bundle),
+    }
+
+
+def _facts(bundle: JSONObject) -> list[tuple[str, str]]:
+    """Return the figures of a company with their labels."""
+    company = bundle["company"]
     people = len(company_lists.team_of(bundle.get("positions") or [])) or company.get("teamSize") or 0
     proposals = len(bundle.get("proposals") or [])
     facts = []
@@ -243,12 +254,7 @@ def company_card(bundle: JSONObject) -> JSONObject:
         facts.append((number(proposals), ngettext("proposal", "proposals", proposals)))
     if company.get("symbol"):
         facts.append((company["symbol"], gettext("token")))
-    return {
-        **_company(company),
-        "above": _joined(label(company.get("type") or ""), label(company.get("industry") or "")),
-        "summary": _summary(company.get("description") or _prose(company.get("body") or "")),
-        "facts": facts,
-    }
+    return facts
 
 
 def registry_card(name: str, stats: JSONObject, texts: Texts) -> JSONObject:

@@ -98,10 +98,11 @@ def _words(schema: JSONMapping) -> Iterator[str]:
             return
     if "enum" in schema or "const" in schema:
         values = schema.get("enum", (schema.get("const"),))
-        shown = ", ".join(f"<code>{escape(str(value))}</code>" for value in values[:_MAX_VALUES])
+        if len(values) > 1:
+            yield "one of "
+        yield ", ".join(f"<code>{escape(str(value))}</code>" for value in values[:_MAX_VALUES])
         if len(values) > _MAX_VALUES:
-            shown += " …"
-        yield f"one of {shown}" if len(values) > 1 else shown
+            yield " …"
         return
     yield " or ".join(_kind(kind, schema) for kind in _types(schema))
     yield _bounds(schema)
@@ -110,7 +111,8 @@ def _words(schema: JSONMapping) -> Iterator[str]:
 
 
 def _types(schema: JSONMapping) -> list[str]:
-    kind: Any = schema.get("type", "object" if "properties" in schema else "any")
+    default = "object" if "properties" in schema else "any"
+    kind: Any = schema.get("type", default)
     return [kind] if isinstance(kind, str) else list(kind)
 
 

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
+from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import Conflict
 from muniment.languages.translated import told, translated
@@ -78,22 +79,22 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     owners = Ownership.objects.filter(company__slug=slug).select_related("account").order_by("since")
     typed = form_data(request)
     facts, rounds = mine.bundle["company"], rounds_of(mine.bundle)
-    pending = {key: {"before": facts.get(key), "after": value} for key, value in mine.pending_changes.items()}
-    open_invitations = []
-    for invitation in invitations.list_invitations(actor, slug):
-        expires_at = invitation.invited_at + invitations.VALID_FOR
-        open_invitations.append({"pk": invitation.pk, "email": invitation.email, "expires_at": expires_at})
+    pending = {}
+    for name, value in mine.pending_changes.items():
+        pending[name] = {"before": facts.get(name), "after": value}
+    rounds_not_closed = [row for row in rounds if row["state"] != "closed"]
+    state = "unlisted by owner" if mine.unlisted_by == UnlistedBy.OWNER else mine.state
     context = {
         **frame(mine, "overview"),
-        "state_words": STATES["unlisted by owner" if mine.unlisted_by == UnlistedBy.OWNER else mine.state],
+        "state_words": STATES[state],
         "deletable": mine.state in workflow.DELETABLE,
         "owners": owners,
         "is_owner": any(owner.account_id == actor.account_id for owner in owners),
         "rounds": rounds,
-        "open_round": next((row for row in rounds if row["state"] != "closed"), None),
+        "open_round": rounds_not_closed[0] if rounds_not_closed else None,
         "pending": differences.lines_of(pending),
         "pending_since": PendingChange.objects.filter(company__slug=slug, decision="").first(),
-        "invitations": open_invitations,
+        "invitations": _open_invitations(actor, slug),
         "host": host_of(str(facts.get("website") or "")),
         "missing": missing_of(facts),
         "former_names": [{**entry, "shown": former_name(entry)} for entry in list_former_names(actor, slug)],
@@ -102,6 +103,15 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "invited": typed.get("email", "") if typed else "",
     }
     return manage_page(request, "manage/company.html", context)
+
+
+def _open_invitations(actor: Actor, slug: str) -> list[JSONObject]:
+    """Return the invitations to co-own a listing, with the time at which each expires."""
+    open_invitations = []
+    for invitation in invitations.list_invitations(actor, slug):
+        expires_at = invitation.invited_at + invitations.VALID_FOR
+        open_invitations.append({"pk": invitation.pk, "email": invitation.email, "expires_at": expires_at})
+    return open_invitations
 
 
 @signed_in("GET", "HEAD")
@@ -132,7 +142,7 @@ def _with_owners(lines: list[differences.DiffLine], action: str, slug: str) -> l
     """Name the accounts of present owners, which the history keeps by number; those of former ones stay private."""
     if action not in OF_OWNERS:
         return lines
-    keys = [text for line in lines for text in (line.was, line.now) if text.isdecimal()]
+    keys = [text for text in _texts(lines) if text.isdecimal()]
     owners = Ownership.objects.filter(company__slug=slug, account_id__in=keys).select_related("account")
     emails = {str(owner.account_id): owner.account.email for owner in owners}
     former = gettext("a former owner")
@@ -145,8 +155,17 @@ def _with_owners(lines: list[differences.DiffLine], action: str, slug: str) -> l
 
 def _are_short(lines: list[differences.DiffLine]) -> bool:
     """Return whether the lines of a change are read faster than opened."""
-    texts = [text for line in lines for text in (line.was, line.now)]
-    return 0 < len(lines) <= SHORT_LINES and all(len(text) <= SHORT and "\n" not in text for text in texts)
+    if not 0 < len(lines) <= SHORT_LINES:
+        return False
+    return all(len(text) <= SHORT and "\n" not in text for text in _texts(lines))
+
+
+def _texts(lines: list[differences.DiffLine]) -> list[str]:
+    """Return the values before and after the change of each line."""
+    texts = []
+    for line in lines:
+        texts += [line.was, line.now]
+    return texts
 
 
 @signed_in("POST")

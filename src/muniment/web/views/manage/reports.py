@@ -58,6 +58,9 @@ def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int =
     frameworks = Framework.objects.filter(published=True, closed=False, specifications__isnull=False).distinct()
     choices = listing_choices(actor, given, given.get("company", "") or operations.last_assessed(actor))
     slug = choices.chosen or _first_offered(actor, choices)
+    documents = None
+    if slug:
+        documents = _quotable(actor, slug, given)
     runs = operations.list_runs(actor, page=asked_page(request.GET))
     outcomes = comparison.outcomes(run.row.pk for run in runs.items)
     context = {
@@ -68,7 +71,7 @@ def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int =
         "choices": replace(choices, chosen=slug),
         "framework": given.get("framework", ""),
         "frameworks": _grouped(frameworks.order_by("name", "slug")),
-        "documents": _quotable(actor, slug, given) if slug else None,
+        "documents": documents,
         "available": available(actor),
         "key": fresh_token(),
     }
@@ -231,14 +234,20 @@ def publish(request: HttpRequest, run_id: str) -> HttpResponse:
             messages.success(request, format_html("{} {}", gettext("Score published."), link))
         return HttpResponseRedirect(back)
     report = operations.get_report(actor, run_id)
-    known = publishing.score_of(actor, run_id)
+    published_score = publishing.score_of(actor, run_id)
+    replaced_score = None
+    if published_score is not None and published_score.report_id != report.pk:
+        replaced_score = published_score
     overall = report.document["overall"]
+    score_with_grade: str | None = None
+    if overall["score"] is not None:
+        score_with_grade = scores.with_grade(overall["score"], overall["band"])
     context = {
         "report": report.document,
-        "score": None if overall["score"] is None else scores.with_grade(overall["score"], overall["band"]),
+        "score": score_with_grade,
         "created": report.created_at,
-        "known": known if known is not None and known.report_id != report.pk else None,
-        "has_sections": known is not None and known.sections is not None,
+        "known": replaced_score,
+        "has_sections": published_score is not None and published_score.sections is not None,
         "back": back,
         "crumbs": [
             (gettext("Manage"), "/manage"),
@@ -356,12 +365,13 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
     """Show a report to anyone with its share link."""
     report = sharing.shared_report(token)
     company, framework = report.run.company, report.run.framework
-    has_summary = publishing.is_public(company, framework)
-    public = {
-        "company_address": f"/companies/{quote(company.slug)}" if company.published else "",
-        "framework_address": f"/frameworks/{quote(framework.slug)}" if framework.published else "",
-        "summary_address": summary_path(company.slug, framework.slug) if has_summary else "",
-    }
+    public = {"company_address": "", "framework_address": "", "summary_address": ""}
+    if company.published:
+        public["company_address"] = f"/companies/{quote(company.slug)}"
+    if framework.published:
+        public["framework_address"] = f"/frameworks/{quote(framework.slug)}"
+    if publishing.is_public(company, framework):
+        public["summary_address"] = summary_path(company.slug, framework.slug)
     page = render(request, "manage/report.html", {**reports.shown(report), **public, "mine": False})
     page["Cache-Control"] = "private, no-store"
     page["Referrer-Policy"] = "no-referrer"  # the address is the credential

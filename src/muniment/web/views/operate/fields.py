@@ -171,11 +171,14 @@ class FieldForm(forms.Form):
         table: JSONObject = {"of": of, "key": key, "label": label, "kind": data["kind"]}
         if help_text:
             table["help"] = help_text
-        choices = [" ".join(line.split()) for line in str(data["choices"]).splitlines() if line.strip()]
-        options: JSONObject = {"choices": choices, "check": data["check"]}
-        for name in ("min", "max"):
-            options[name] = _number(str(data[name]).strip())
+        options: JSONObject = {
+            "choices": _lines(str(data["choices"])),
+            "check": data["check"],
+            "min": _number(str(data["min"]).strip()),
+            "max": _number(str(data["max"]).strip()),
+        }
         for name, value in options.items():
+            # The form shows all options at once; those of other kinds are left out.
             if data["kind"] in OPTIONS[name] and value != "":
                 table[name] = value
         for name, built_in in _BUILT_IN.items():
@@ -192,7 +195,14 @@ class FieldForm(forms.Form):
         text = fault.says.removeprefix(f"{fault.label}: ")
         if fault.member == "choices" and not str(self.data.get("choices", "")).strip():
             text = gettext("Enter at least one choice, one per line.").removesuffix(".")
-        self.add_error(fault.member if fault.member in self.fields else None, f"{text[:1].upper()}{text[1:]}.")
+        field = fault.member if fault.member in self.fields else None
+        self.add_error(field, f"{text[:1].upper()}{text[1:]}.")
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text that have words, without blanks around or between these."""
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    return [line for line in lines if line]
 
 
 @operator("GET", "HEAD")
@@ -200,9 +210,12 @@ def fields(request: HttpRequest) -> HttpResponse:
     """List the declared fields, with how many values each has, and whether they are in use."""
     latest = latest_version()
     declared_fields = editing.list_fields(latest)
+    rooms = []
+    for of in PLACES:
+        rooms.append(_room(of, [field for field in declared_fields if field.declared.of == of]))
     context = {
         "number": latest.number,
-        "rooms": [_room(of, [field for field in declared_fields if field.declared.of == of]) for of in PLACES],
+        "rooms": rooms,
         "is_declared": bool(declared_fields),
         "progress": progress.progress_of(publisher.head()[1]),
         "most": MAX_FIELDS,
@@ -261,7 +274,10 @@ def remove(request: HttpRequest, of: str, key: str) -> HttpResponse:
             except InvalidSettings as refusal:  # a saved query reads its column
                 messages.error(request, str(refusal))
         return HttpResponseRedirect(HOME)
-    n = next(field.values.n for field in editing.list_fields(latest) if field.declared == declared)
+    n = 0
+    for field in editing.list_fields(latest):
+        if field.declared == declared:
+            n = field.values.n
     searches = count_searches_by(_COLLECTIONS[of], parameters_of(declared))
     kept = gettext("The field has no values.")
     if n:
@@ -340,6 +356,9 @@ def _shown(
     request: HttpRequest, form: FieldForm, *, of: str, key: str, number: int, found: StoredValues | None = None
 ) -> HttpResponse:
     title = gettext("Edit field") if key else gettext("Add field")
+    preview = None
+    if found is not None and not form.errors:
+        preview = _preview(found)
     context = {
         "form": form,
         "title": title,
@@ -349,7 +368,7 @@ def _shown(
         "number": number,
         "found": found,
         "collection": _COLLECTIONS[of],
-        "preview": _preview(found) if found is not None and not form.errors else None,
+        "preview": preview,
         "crumbs": [(gettext("Fields"), HOME), (title, "")],
     }
     return operate_page(request, "fields", "operate/field.html", context, status=422 if form.errors else 200)

@@ -90,14 +90,18 @@ def storage(request: HttpRequest) -> HttpResponse:
     """Show where data is, how much there is, and what the scrub has found."""
     current, progress = config.current(), instance.stored()
     disk = os.statvfs(current.data)
+    database = "PostgreSQL" if current.on_postgresql else str(current.database_file)
+    percentage = 0
+    if progress.total:
+        percentage = round(100 * progress.examined / progress.total)
     context = {
-        "database": "PostgreSQL" if current.on_postgresql else str(current.database_file),
+        "database": database,
         "data": current.data.absolute(),
         "store": masked(current.storage_url) or str((current.data / "blobs").absolute()),
         "free_bytes": disk.f_bavail * disk.f_frsize,
         "totals": totals_by_state(),
         "progress": progress,
-        "share": round(100 * progress.examined / progress.total) if progress.total else 0,
+        "share": percentage,
         "finished_at": instance.moment(progress.finished_at),
         "damages": progress.open(checks.checks()),
         "days": instance.PASS_DAYS,
@@ -138,7 +142,10 @@ def _kept(keep: str) -> list[str]:
     lines = []
     for part in keep.split(","):
         name, _, number = part.partition("=")
-        lines.append(str(_KEPT[name]) % {"n": number} if name in _KEPT else f"{name} {number}")
+        if name in _KEPT:
+            lines.append(str(_KEPT[name]) % {"n": number})
+        else:
+            lines.append(f"{name} {number}")
     return lines
 
 
@@ -159,7 +166,8 @@ def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
     except reading.InvalidSettings as refusal:
         for place, fault in refusal.faults.items():
             name = place.partition(".")[2]
-            form.add_error(name if name in form.fields else None, translated(fault))
+            field = name if name in form.fields else None
+            form.add_error(field, translated(fault))
         return False
     except Conflict as refusal:
         show_problem(request, refusal)
@@ -174,9 +182,12 @@ def settings(request: HttpRequest) -> HttpResponse:
     """Show every setting; a secret says only whether it is set."""
     current = config.current()
     groups = setting_groups(current)
+    changed = []
+    for group in groups:
+        changed += [row for row in group.rows if row.is_changed]
     context = {
         "groups": groups,
-        "changed": [row for group in groups for row in group.rows if row.is_changed],
+        "changed": changed,
         "unknown": current.unknown,
         "file": settings_path(current),
         "registry_page": REGISTRY,

@@ -8,6 +8,7 @@ from django.shortcuts import render
 from muniment.documents import uploads
 from muniment.documents.content import inspection
 from muniment.documents.http import OUTCOME
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import MethodNotAllowed, NotFound, Problem
 
 
@@ -17,21 +18,25 @@ def upload(request: HttpRequest, token: str) -> HttpResponse:
         raise MethodNotAllowed(str(request.method), "GET, HEAD")
     outcome = request.META.get("asgi.scope", {}).get("state", {}).get(OUTCOME)
     problem = outcome if isinstance(outcome, Problem) else None
-    context: dict[str, object] = {"problem": problem}
-    status = problem.status if problem else HTTPStatus.OK
     if outcome and not problem:
-        context["sent"] = outcome
-        status = HTTPStatus.CREATED
+        context: JSONObject = {"problem": None, "sent": outcome}
+        status: int = HTTPStatus.CREATED
     else:
+        # A file that was refused can be corrected and sent again, as long as the link is valid.
+        form: JSONObject = {}
         try:
-            link = uploads.find_link(token)
-        except NotFound as gone:
-            context["problem"] = problem or gone
-            status = problem.status if problem else gone.status
-        else:
-            kind = inspection.TYPES[link.content_type]
-            context |= {"link": link, "kind": kind, "accept": ",".join(f".{each}" for each in kind.extensions)}
+            form = _form(uploads.find_link(token))
+        except NotFound as refusal:
+            problem = problem or refusal
+        context = {"problem": problem, **form}
+        status = problem.status if problem else HTTPStatus.OK
     page = render(request, "upload.html", context, status=status)
     page["Referrer-Policy"] = "no-referrer"  # the address is a secret
     page["X-Robots-Tag"] = "noindex"
     return page
+
+
+def _form(link: uploads.OpenLink) -> JSONObject:
+    kind = inspection.TYPES[link.content_type]
+    extensions = [f".{extension}" for extension in kind.extensions]
+    return {"link": link, "kind": kind, "accept": ",".join(extensions)}

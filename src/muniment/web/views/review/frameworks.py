@@ -12,7 +12,7 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.kernel.json import JSONError, JSONObject, read_json
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
-from muniment.kernel.wire import UNSET
+from muniment.kernel.wire import UNSET, Unset
 from muniment.languages.translated import sentence, translated
 from muniment.languages.writing import number
 from muniment.registry.company.changes import BadFields
@@ -166,12 +166,16 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
         actor, what = actor_of(request), request.POST.get("do", "")
         if what in {"open", "close"}:
             authoring.update_framework(actor, framework_id, closed=what == "close")
-            messages.success(request, gettext("Framework opened.") if what == "open" else gettext("Framework closed."))
+            words = {"open": gettext("Framework opened."), "close": gettext("Framework closed.")}
+            messages.success(request, words[what])
             return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
-        is_program = found.kind == Framework.Kind.PROGRAM
         form = _form_of(found)(request.POST)
         if form.is_valid():
             data = form.cleaned_data
+            opens_on: str | Unset | None = UNSET
+            closes_on: str | Unset | None = UNSET
+            if found.kind == Framework.Kind.PROGRAM:
+                opens_on, closes_on = data["opensOn"] or None, data["closesOn"] or None
             try:
                 authoring.update_framework(
                     actor,
@@ -179,8 +183,8 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
                     name=data["name"],
                     description=data["description"],
                     run_cost=data["runCost"],
-                    opens_on=(data["opensOn"] or None) if is_program else UNSET,
-                    closes_on=(data["closesOn"] or None) if is_program else UNSET,
+                    opens_on=opens_on,
+                    closes_on=closes_on,
                 )
             except BadFields as refusal:
                 _put(form, refusal.faults)
@@ -233,7 +237,8 @@ def _page(
     }
     versions = list(found.specifications.select_related("author").order_by("-version")[:20])
     if text is None:
-        text = json.dumps(versions[0].document if versions else STARTER, indent=2, ensure_ascii=False)
+        document = versions[0].document if versions else STARTER
+        text = json.dumps(document, indent=2, ensure_ascii=False)
     context = {
         "tab": "frameworks",
         "framework": found,
@@ -255,8 +260,10 @@ def _read(text: str) -> tuple[JSONObject | None, list[tuple[str, str]]]:
         document = read_json(text.encode("utf-8", "surrogatepass"))
     except JSONError:
         return None, [(_place_of_fault(text), gettext("is not valid JSON"))]
-    faults = [(path, translated(why)) for path, why in faults_of(document)]
-    return (document if isinstance(document, dict) else None), faults
+    faults = [(path, translated(reason)) for path, reason in faults_of(document)]
+    if not isinstance(document, dict):
+        return None, faults
+    return document, faults
 
 
 def _place_of_fault(text: str) -> str:
@@ -276,7 +283,8 @@ def _form_of(found: Framework) -> type[FrameworkForm]:
 
 def _put(form: forms.Form, faults: list[Fault]) -> None:
     for fault in faults:
-        form.add_error(fault.field if fault.field in form.fields else None, sentence(fault.reason))
+        field = fault.field if fault.field in form.fields else None
+        form.add_error(field, sentence(fault.reason))
 
 
 def _found(framework_id: str) -> Framework:

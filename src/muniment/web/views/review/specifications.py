@@ -348,7 +348,6 @@ def _section(  # noqa: PLR0917 - what is edited, and where it is from
     page = lists.cut(criteria, request.GET.get("page", ""), MAX_CRITERIA)
     first = (page.page - 1) * MAX_CRITERIA
     fields = part_of(document, place, first)
-    here = f"{_home(framework)}?section={place}"
     if request.method == "POST":
         typed = typed_fields(_with_scale(request, document))
         do = request.POST.get("do", "")
@@ -363,14 +362,7 @@ def _section(  # noqa: PLR0917 - what is edited, and where it is from
             show_problem(request, refusal)
         else:
             messages.success(request, gettext("Saved in your draft. It is not published yet."))
-            if do == "next" and place + 1 < len(document["sections"]):
-                return HttpResponseRedirect(f"{_home(framework)}?section={place + 1}")
-            if do in {"next", "back"}:
-                return HttpResponseRedirect(_home(framework))
-            number = at // MAX_CRITERIA + 1
-            shown = f"&page={number}" if number > 1 else ""
-            anchor = "" if do == "save" else f"#s.0.c.{at % MAX_CRITERIA}"
-            return HttpResponseRedirect(f"{here}{shown}{anchor}")
+            return HttpResponseRedirect(_following(framework, document, do, place, at))
     faults = [(path, reason) for path, reason in faults_of(document) if path.startswith(f"sections[{place}]")]
     context = {
         "draft": draft,
@@ -390,6 +382,27 @@ def _section(  # noqa: PLR0917 - what is edited, and where it is from
     return _parts_page(request, framework, version, "review/specification_section.html", context, 0)
 
 
+def _following(framework: Framework, document: JSONObject, do: str, place: int, at: int) -> str:
+    """
+    Return the address that a button of a section leads to, after its section was saved.
+
+    Args:
+        at: the criterion that was moved or added, which the page shows.
+    """
+    home = _home(framework)
+    if do == "next" and place + 1 < len(document["sections"]):
+        return f"{home}?section={place + 1}"
+    if do in {"next", "back"}:
+        return home
+    address = f"{home}?section={place}"
+    number = at // MAX_CRITERIA + 1
+    if number > 1:
+        address += f"&page={number}"
+    if do != "save":
+        address += f"#s.0.c.{at % MAX_CRITERIA}"
+    return address
+
+
 def _with_scale(request: HttpRequest, document: JSONMapping) -> Any:
     """Return what was typed with the scale of the document, which decides which levels there are."""
     form = request.POST.copy()
@@ -407,7 +420,8 @@ def _stored(  # noqa: PLR0917 - what is edited, and where it is from
 ) -> SpecificationDraft | None:
     """Store the draft if something changed; raise Conflict if the form was opened with another revision of it."""
     revision = whole_number(request.POST.get("revision", ""))
-    if revision is None or revision != (draft.revision if draft else 0):
+    stored_revision = draft.revision if draft else 0
+    if revision != stored_revision:
         raise Conflict(
             gettext("Your draft was changed in another tab."),
             gettext("Open the page again and repeat the last change."),
