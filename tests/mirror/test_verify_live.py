@@ -17,6 +17,8 @@ from services.product import Product, run
 pytestmark = pytest.mark.sqlite
 
 QUICK = {"exports_interval_s": "1"}
+SHORT = {"muniment.mirror.verifying.PAUSE_S": 0.05}
+"""Before a document is called wrong it is read twice more, and twenty are before the command ends."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +42,8 @@ def verify(tmp_path):
 
     def verified(product, *options):
         state = str(tmp_path / "log.json")
-        return run("verify", product.url, "--state", state, *options, data=tmp_path / "elsewhere", check=False)
+        elsewhere = tmp_path / "elsewhere"
+        return run("verify", product.url, "--state", state, *options, data=elsewhere, check=False, constants=SHORT)
 
     return verified
 
