@@ -163,17 +163,19 @@ class Api:
 
     def names(self, collection: str, key: str) -> bool:
         """Return whether *key* identifies a member of ``companies``, ``people`` or ``frameworks``."""
-        kind = next((kind for kind, room in COLLECTIONS.items() if room == collection), "")
-        return self.reader.document(kind, key) is not None
+        for kind, name in COLLECTIONS.items():
+            if name == collection:
+                return self.reader.document(kind, key) is not None
+        return False
 
     def details(self) -> list["DetailRoute"]:
         """Return the routes that answer one document."""
-        found = []
+        routes = []
         for kind in KINDS:
             lines = self._lines.get(f"get{kind.title()}", b"")
             before, after = self._log.proof_links.get(kind, (b"", b""))
-            found.append(DetailRoute(f"{V1}/{COLLECTIONS[kind]}/".encode(), kind, lines + before, after))
-        return found
+            routes.append(DetailRoute(f"{V1}/{COLLECTIONS[kind]}/".encode(), kind, lines + before, after))
+        return routes
 
     def encode(self, key: object, answer: Answer, encoding: bytes, *, at_once: bool) -> Response | None:
         """Return *answer* in *encoding*; with *at_once*, None if compressing would take long."""
@@ -203,13 +205,15 @@ class Api:
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
         method: str = scope["method"]
         raw_path = _raw_path(scope)
-        path = decode(raw_path)
-        if path is None:
-            raise NotFound("The path is not valid percent-encoded UTF-8.", f"For example: {V1}/companies")
-        shown = path if len(path) == 1 else path.removesuffix("/")
+        path = _decoded(raw_path)
+        shown = path
+        if len(path) > 1:
+            shown = path.removesuffix("/")
         file = await self._file(shown)
         page = self._pages.get(shown)
-        route, segment = (None, "") if page else self._route(raw_path)
+        route, segment = None, ""
+        if page is None:
+            route, segment = self._route(raw_path)
         if file is None and page is None and route is None:
             raise self._nothing(path, raw_path)
         if method == "OPTIONS":
@@ -219,20 +223,25 @@ class Api:
         if file is not None:
             await send_export(file, scope, receive, send)
             return None
-        headers = dict(scope["headers"])
         if page is not None:
-            found: _Keyed | None = (shown, page.answer(self.context), True)
+            keyed: _Keyed | None = (shown, page.answer(self.context), True)
         elif route is not None:
-            found = await self._answer_route(route, segment, scope, receive, send)
-        return None if found is None else await self._finished(found, headers, scope)
+            keyed = await self._answer_route(route, segment, scope, receive, send)
+        if keyed is None:
+            return None
+        return await self._finished(keyed, scope)
 
-    async def _finished(self, found: "_Keyed", headers: dict[bytes, bytes], scope: Scope) -> Response | None:
+    async def _finished(self, keyed: "_Keyed", scope: Scope) -> Response | None:
         """Return the response with an answer, or a 304 if the client has it."""
-        key, answer, is_kept = found
-        if_none_match = headers.get(b"if-none-match", b"")
+        key, answer, is_kept = keyed
+        headers = dict(scope["headers"])
         encoding = answer.encoding(headers.get(b"accept-encoding", b""))
-        if_modified_since = headers.get(b"if-modified-since", b"")
-        is_known = answer.matches(if_none_match) if if_none_match else answer.is_unmodified(if_modified_since)
+        # If-Modified-Since counts only without If-None-Match (RFC 9110, section 13.1.3).
+        if_none_match = headers.get(b"if-none-match", b"")
+        if if_none_match:
+            is_known = answer.matches(if_none_match)
+        else:
+            is_known = answer.is_unmodified(headers.get(b"if-modified-since", b""))
         if is_known:
             if is_kept:
                 scope.setdefault("state", {})[KEPT] = True
@@ -280,11 +289,15 @@ class Api:
     async def _answer(self, route: Route, handler: Handler, segment: str, raw_path: bytes, query: bytes) -> "_Keyed":
         path = _path_of(route, segment)
         values, is_plain = read(route.by_name, query, path)
-        target = raw_path + b"?" + query if query else raw_path
+        target = raw_path
+        if query:
+            target += b"?" + query
         canonical_key = (route.operation_id, segment, *values.values())
         # `ready` finds the raw target without parsing; unknown parameters must not fill the cache with copies of one
         # answer.
-        key: object = target if is_plain and len(target) <= MAX_CACHED_TARGET else canonical_key
+        key: object = canonical_key
+        if is_plain and len(target) <= MAX_CACHED_TARGET:
+            key = target
         cached: Answer | None = self.cache.ready.get(key)
         if cached is not None:
             self.hits += 1
@@ -451,5 +464,12 @@ _Keyed = tuple[object, Answer, bool]
 
 
 def _raw_path(scope: Scope) -> bytes:
-    found: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
-    return found
+    raw_path: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    return raw_path
+
+
+def _decoded(raw_path: bytes) -> str:
+    path = decode(raw_path)
+    if path is None:
+        raise NotFound("The path is not valid percent-encoded UTF-8.", f"For example: {V1}/companies")
+    return path

@@ -325,7 +325,10 @@ class LiveChanges:
         return changes.rows, Place(changes.next_after, changes.chain)
 
     def _all(self) -> "list[_Listener]":
-        return [each for held in self._listeners.values() for each in held]
+        everyone: list[_Listener] = []
+        for listeners in self._listeners.values():
+            everyone += listeners
+        return everyone
 
     async def _beat(self) -> None:
         """Let each listener say its place now and then, so that no proxy takes its connection for a dead one."""

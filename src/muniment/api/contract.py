@@ -136,14 +136,17 @@ def _terms(config: Config) -> Part:
     """Return the license of the data and the contact, if the registry declares them."""
     settings = current()
     declared = settings.registry
-    found: Part = {"license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}}
-    if licence := declared_licence():
-        found["license"] = licence
-    if declared.contact:
-        found["contact"] = {"email" if "@" in declared.contact else "url": declared.contact}
+    terms: Part = {"license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}}
+    licence = declared_licence()
+    if licence:
+        terms["license"] = licence
+    if "@" in declared.contact:
+        terms["contact"] = {"email": declared.contact}
+    elif declared.contact:
+        terms["contact"] = {"url": declared.contact}
     if settings.legal.terms:
-        found["termsOfService"] = f"{config.base_url}/terms"
-    return found
+        terms["termsOfService"] = f"{config.base_url}/terms"
+    return terms
 
 
 def _headers(*names: str) -> Part:
@@ -167,44 +170,58 @@ _PROVEN: Final = frozenset({"getCompany", "getPerson", "getFramework"})
 
 
 def _operation(route: Route, example: Any) -> Part:
-    own = ("Deprecation", "Sunset") if route.deprecation else ()
-    envelope = {**ENVELOPES, **_TABLES, **_LOG}[route.schema]
-    links = ("Link",) if "pagination" in envelope.get("properties", ()) or route.operation_id in _PROVEN else ()
-    content: Part = {"application/json": {"schema": ref(route.schema), "example": example}}
-    kept: tuple[str, ...] = _CACHED
-    conditions = _CONDITIONS
-    if route.schema in _FORMS:
-        content = {_FORMS[route.schema]: {"schema": ref(route.schema), "example": example}}
-    if route.schema == "ChangeStream":
-        kept, conditions = (), (_LAST_EVENT_ID,)
-    cut: tuple[str, ...] = ()
-    if FORMAT.name in route.by_name:
-        content["text/csv"] = {"schema": TEXT, "example": _CSV_EXAMPLES[route.operation_id]}
-        cut = ("X-Muniment-Truncated",)
-    responses: Part = {
-        "200": {
-            "description": "Success.",
-            "headers": _headers(*_ALWAYS, *kept, *links, *cut, *own),
-            "content": content,
-        },
-        **({"304": _response("NotModified")} if kept else {}),
-        **({"400": _response("BadRequest")} if route.parameters else {}),
-        **({"404": _response("NotFound")} if route.missing or route.tag == "Log" else {}),
+    operation: Part = {
+        "operationId": route.operation_id,
+        "tags": [route.tag],
+        "summary": route.summary,
+        "description": route.description,
+    }
+    if route.deprecation:
+        operation["deprecated"] = True
+    # A stream has no version that a client could name; it is continued after an event.
+    conditions = (_LAST_EVENT_ID,) if route.schema == _STREAM else _CONDITIONS
+    operation["parameters"] = [*_segment(route), *map(_parameter, route.parameters), *conditions]
+    operation["responses"] = _responses(route, example)
+    return operation
+
+
+_STREAM: Final = "ChangeStream"
+
+
+def _responses(route: Route, example: Any) -> Part:
+    """Return what a route may answer, by status."""
+    responses = {"200": _success(route, example)}
+    if route.schema != _STREAM:
+        responses["304"] = _response("NotModified")
+    if route.parameters:
+        responses["400"] = _response("BadRequest")
+    if route.missing or route.tag == "Log":
+        responses["404"] = _response("NotFound")
+    return {
+        **responses,
         "405": _response("MethodNotAllowed"),
         "414": _response("UriTooLong"),
         "429": _response("TooMany"),
         "500": _response("InternalError"),
         "503": _response("Unavailable"),
     }
-    return {
-        "operationId": route.operation_id,
-        "tags": [route.tag],
-        "summary": route.summary,
-        "description": route.description,
-        **({"deprecated": True} if route.deprecation else {}),
-        "parameters": [*_segment(route), *map(_parameter, route.parameters), *conditions],
-        "responses": responses,
-    }
+
+
+def _success(route: Route, example: Any) -> Part:
+    content_type = _FORMS.get(route.schema, "application/json")
+    content: Part = {content_type: {"schema": ref(route.schema), "example": example}}
+    headers = [*_ALWAYS]
+    if route.schema != _STREAM:
+        headers += _CACHED
+    envelope = {**ENVELOPES, **_TABLES, **_LOG}[route.schema]
+    if "pagination" in envelope.get("properties", ()) or route.operation_id in _PROVEN:
+        headers.append("Link")
+    if FORMAT.name in route.by_name:
+        content["text/csv"] = {"schema": TEXT, "example": _CSV_EXAMPLES[route.operation_id]}
+        headers.append("X-Muniment-Truncated")
+    if route.deprecation:
+        headers += ["Deprecation", "Sunset"]
+    return {"description": "Success.", "headers": _headers(*headers), "content": content}
 
 
 _LAST_EVENT_ID: Final[Part] = {
@@ -256,8 +273,10 @@ def _parameter(parameter: Parameter) -> Part:
         described["required"] = True
     described["schema"] = dict(parameter.schema)
     if parameter.example:
-        kind, example = parameter.schema.get("type"), parameter.example
-        described["example"] = msgspec.json.decode(example) if kind in {"integer", "boolean"} else example
+        example: Any = parameter.example
+        if parameter.schema.get("type") in {"integer", "boolean"}:
+            example = msgspec.json.decode(parameter.example)
+        described["example"] = example
     return described
 
 
@@ -269,13 +288,12 @@ CHAIN: Final[JsonSchema] = {"type": ["string", "null"], "pattern": "^[0-9a-f]{64
 
 def _open_object(properties: JsonSchema, *optional: str) -> JsonSchema:
     """Return the schema of an object that can have additional members."""
+    schema: Part = {"type": "object", "properties": properties}
     required = [name for name in properties if name not in optional]
-    return {
-        "type": "object",
-        "properties": properties,
-        **({"required": required} if required else {}),
-        "additionalProperties": True,
-    }
+    if required:
+        schema["required"] = required
+    schema["additionalProperties"] = True
+    return schema
 
 
 def ref(name: str) -> JsonSchema:

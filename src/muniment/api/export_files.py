@@ -75,10 +75,13 @@ async def send_export(found: FoundFile, scope: Scope, receive: Receive, send: Se
     headers = {
         "Access-Control-Allow-Origin": "*",
         "Access-Control-Expose-Headers": f"{EXPOSED.decode()}, Accept-Ranges, Content-Range",
-        "Cache-Control": "public, max-age=30" if found.is_latest else "public, max-age=86400, immutable",
+        "Cache-Control": "public, max-age=86400, immutable",
     }
-    if address := current().registry.licence_url:
-        headers["Link"] = f'<{address}>; rel="license"'
+    if found.is_latest:  # the next export gets the same address
+        headers["Cache-Control"] = "public, max-age=30"
+    licence_url = current().registry.licence_url
+    if licence_url:
+        headers["Link"] = f'<{licence_url}>; rel="license"'
     headers["ETag"] = f'"{found.file.sha256}"'
     headers["Last-Modified"] = format_datetime(parse_timestamp(found.file.at), usegmt=True)
     if _has_it(scope["headers"], headers["ETag"], headers["Last-Modified"]):
@@ -97,11 +100,13 @@ async def send_export(found: FoundFile, scope: Scope, receive: Receive, send: Se
 
 def _has_it(lines: list[Header], etag: str, modified: str) -> bool:
     """Return whether the client has this version; ``If-None-Match`` counts before ``If-Modified-Since``."""
-    given = {name: value.decode("latin-1") for name, value in lines}
-    if (match := given.get(b"if-none-match")) is not None:
-        return match.strip() == "*" or etag in (each.strip().removeprefix("W/") for each in match.split(","))
+    headers = {name: value.decode("latin-1") for name, value in lines}
+    if_none_match = headers.get(b"if-none-match")
+    if if_none_match is not None:
+        tags = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
+        return if_none_match.strip() == "*" or etag in tags
     try:
         # A later date proves nothing: the copy may be of a history that was lost.
-        return parsedate_to_datetime(modified) == parsedate_to_datetime(given.get(b"if-modified-since", ""))
+        return parsedate_to_datetime(modified) == parsedate_to_datetime(headers.get(b"if-modified-since", ""))
     except (TypeError, ValueError):
         return False

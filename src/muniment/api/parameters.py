@@ -189,31 +189,39 @@ def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[
     Raises:
         BadRequest: an invalid value, or a required one that is missing; names the parameter and the value.
     """
-    found: JSONObject = {}
-    several: dict[str, set[str]] = {}
-    plain = True
+    values: JSONObject = {}
+    is_plain = True
     if query:
-        for name, value, raw in query_items(query):
-            parameter = parameters.get(name)
-            if parameter is None:
-                plain = False
-                continue
-            if name in found and not parameter.several:
-                raise invalid_value(parameter, path, "is given more than once")
-            if value is None:
-                raise invalid_value(parameter, path, f"is {truncated(raw)}, which is not valid percent-encoded UTF-8")
-            parsed = _parsed(parameter, value, path)
-            if not parameter.several:
-                found[name] = parsed
-                continue
-            several.setdefault(name, set()).add(parsed)
-            if len(several[name]) > MAX_VALUES:
-                raise invalid_value(parameter, path, f"is given with more than {MAX_VALUES} values")
-    found |= {name: tuple(sorted(values)) for name, values in several.items()}
+        values, is_plain = _read_items(parameters, query, path)
     for name, parameter in parameters.items():
-        if parameter.required and name not in found:
+        if parameter.required and name not in values:
             raise invalid_value(parameter, path, "is missing")
-    return {name: found.get(name) for name in parameters}, plain
+    return {name: values.get(name) for name in parameters}, is_plain
+
+
+def _read_items(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[JSONObject, bool]:
+    """Return the values that a query gives, and whether it has no parameter that is not declared."""
+    single: JSONObject = {}
+    several: dict[str, set[str]] = {}
+    is_plain = True
+    for name, value, raw in query_items(query):
+        parameter = parameters.get(name)
+        if parameter is None:
+            is_plain = False
+            continue
+        if name in single:
+            raise invalid_value(parameter, path, "is given more than once")
+        if value is None:
+            raise invalid_value(parameter, path, f"is {truncated(raw)}, which is not valid percent-encoded UTF-8")
+        parsed = _parsed(parameter, value, path)
+        if not parameter.several:
+            single[name] = parsed
+            continue
+        several.setdefault(name, set()).add(parsed)
+        if len(several[name]) > MAX_VALUES:
+            raise invalid_value(parameter, path, f"is given with more than {MAX_VALUES} values")
+    # Sorted, so that a query gives the same values in whatever order it names them.
+    return single | {name: tuple(sorted(values)) for name, values in several.items()}, is_plain
 
 
 def _parsed(parameter: Parameter, value: str, path: str) -> Any:
@@ -253,9 +261,12 @@ def list_query(listing: Listing, path: str, values: Values) -> ListQuery:
         raise BadRequest(
             'sort is "relevance" without q; relevance needs search words.', f"For example: {path}?sort=newest"
         )
+    default_size = 25
+    if values["ids"] is not None:
+        default_size = MAX_IDS
     return ListQuery(
         page=page or 1,
-        page_size=size or (MAX_IDS if values["ids"] is not None else 25),
+        page_size=size or default_size,
         q=values["q"] or "",
         sort=sort,
         cursor=cursor,
@@ -269,7 +280,7 @@ def selected(listing: Listing, path: str, values: Values) -> JSONObject:
     try:
         return listing.select(values)._asdict()
     except ReversedRange as error:
-        low, high = (listing.criteria[name] for name in (error.low, error.high))
+        low, high = listing.criteria[error.low], listing.criteria[error.high]
         example = f"{path}?{low.name}={quote(low.example)}&{high.name}={quote(high.example)}"
         raise BadRequest(
             f"{error}, so that nothing can be between them; both bounds are included.", f"For example: {example}"
@@ -283,4 +294,7 @@ def counted(listing: Listing, values: Values) -> tuple[str, ...]:
 
 def of_collection(collection: str | None) -> str:
     """Return the kind of a collection; companies by default."""
-    return next((kind for kind, each in COLLECTIONS.items() if each == collection), "company")
+    for kind, name in COLLECTIONS.items():
+        if name == collection:
+            return kind
+    return "company"

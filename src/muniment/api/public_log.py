@@ -333,13 +333,12 @@ def _tile(connection: Any, tile: Tile) -> bytes:
 
 
 def _members(leaf: Leaf) -> JSONObject:
-    return {
-        "kind": leaf.kind,
-        "key": leaf.key,
-        "change": leaf.change,
-        "salt": None if leaf.salt is None else _encoded(leaf.salt),
-        "digest": None if leaf.digest is None else leaf.digest.hex(),
-    }
+    salt, digest_hex = None, None
+    if leaf.salt is not None:
+        salt = _encoded(leaf.salt)
+    if leaf.digest is not None:
+        digest_hex = leaf.digest.hex()
+    return {"kind": leaf.kind, "key": leaf.key, "change": leaf.change, "salt": salt, "digest": digest_hex}
 
 
 def _encoded(data: bytes) -> str:

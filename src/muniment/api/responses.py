@@ -53,7 +53,8 @@ class Response(msgspec.Struct, frozen=True, gc=False):
 
 async def send_response(send: Send, response: Response, *, head_only: bool) -> None:
     await send({"type": "http.response.start", "status": response.status, "headers": list(response.headers)})
-    await send({"type": "http.response.body", "body": b"" if head_only else response.body})
+    body = b"" if head_only else response.body
+    await send({"type": "http.response.body", "body": body})
 
 
 def status_line(status: int) -> bytes:
@@ -62,9 +63,13 @@ def status_line(status: int) -> bytes:
 
 def plain(status: int, headers: Mapping[str, str], body: bytes, *, content_type: bytes = JSON) -> Response:
     """Return a response without alternative encodings."""
-    lines = b"".join(f"{name.lower()}: {value}\r\n".encode("latin-1", "replace") for name, value in headers.items())
-    form = b"" if status in {204, 304} else b"content-type: %s\r\ncontent-length: %d\r\n" % (content_type, len(body))
-    return Response(status, status_line(status) + form + CORS + lines, body)
+    head = status_line(status)
+    if status not in {204, 304}:  # they have no body
+        head += b"content-type: %s\r\ncontent-length: %d\r\n" % (content_type, len(body))
+    head += CORS
+    for name, value in headers.items():
+        head += f"{name.lower()}: {value}\r\n".encode("latin-1", "replace")
+    return Response(status, head, body)
 
 
 def error_response(problem: Problem, lines: bytes = b"") -> Response:
@@ -109,10 +114,11 @@ class Answer(msgspec.Struct, gc=False):
 
     def make(self, encoding: bytes) -> Response:
         body = encode(self.body, encoding)
+        encoding_line = b"content-encoding: %s\r\n" % encoding if encoding else b""
         head = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ncontent-length: %d\r\n%setag: %s\r\n%s" % (
             self.content_type,
             len(body),
-            b"content-encoding: %s\r\n" % encoding if encoding else b"",
+            encoding_line,
             etag(self.tag, encoding),
             self._common(),
         )
@@ -120,7 +126,9 @@ class Answer(msgspec.Struct, gc=False):
         return made
 
     def encoding(self, accepted: bytes) -> bytes:
-        return b"" if not accepted or len(self.body) < SMALLEST_ENCODED else negotiated(accepted)
+        if not accepted or len(self.body) < SMALLEST_ENCODED:
+            return b""
+        return negotiated(accepted)
 
     def unchanged(self, encoding: bytes) -> Response:
         made = self._unchanged.get(encoding)
@@ -135,7 +143,7 @@ class Answer(msgspec.Struct, gc=False):
 
     def has(self, response: Response) -> bool:
         """Return whether *response* is a form of this version."""
-        return any(each is response for forms in (self.forms, self._unchanged) for each in forms.values())
+        return any(form is response for form in (*self.forms.values(), *self._unchanged.values()))
 
     def is_unmodified(self, if_modified_since: bytes) -> bool:
         return proves(if_modified_since, self.modified_at)

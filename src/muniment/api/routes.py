@@ -514,9 +514,11 @@ def list_tables(context: Context, _path: str, _values: Values, headers: bytes) -
             {"name": table.name, "help": str(table.help), "rows": counts.get(table.name, 0), "columns": columns}
         )
     body = msgspec.json.encode({"data": data, "edition": held.edition})
-    # Of tables of a former form, some have no rows yet.
-    is_level = held[:3] == (*place, form.id)
-    return _result(body, context.reader.modified_at, headers, version, *((("*", "*"),) if is_level else ()))
+    # Of tables of a former form, some have no rows yet, so the answer is not kept.
+    depends = []
+    if held[:3] == (*place, form.id):
+        depends.append(("*", "*"))
+    return _result(body, context.reader.modified_at, headers, version, *depends)
 
 
 def companies_quick(context: Context, values: Values) -> bool:
@@ -703,10 +705,8 @@ AS_CSV: Final = (
 
 
 def csv_form(values: Values) -> CsvForm:
-    return CsvForm(
-        has_mark=values["bom"] == "1",
-        delimiter=csv_text.SEMICOLON if values["delimiter"] == "semicolon" else csv_text.COMMA,
-    )
+    delimiter = csv_text.SEMICOLON if values["delimiter"] == "semicolon" else csv_text.COMMA
+    return CsvForm(has_mark=values["bom"] == "1", delimiter=delimiter)
 
 
 SEARCH: Final = (

@@ -77,7 +77,8 @@ async def answer_json(reader: "Reader", asked: Asked, client: str, lines: bytes)
             "edition": answered.edition,
         }
     )
-    return Answer(body, tag.encode(), reader.modified_at if version is not None else "", lines), version
+    modified_at = reader.modified_at if version is not None else ""
+    return Answer(body, tag.encode(), modified_at, lines), version
 
 
 def truncation(answered: Answered) -> JSONObject | None:
