@@ -3,6 +3,7 @@
 import socket
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from threading import Event, Thread
 
 import pytest
 
@@ -139,6 +140,30 @@ def test_a_silent_origin_is_given_up(site, pauses, held, monkeypatch):
     site.answers["/api/v1/exports"] = lambda *_: held.wait(20) and None
     with pytest.raises(Unavailable, match="does not answer in time"):
         ask(site, pauses)
+
+
+def test_a_signal_ends_a_request_that_is_waited_for(site, pauses, held):
+    told, asked = [], Event()
+    line = Origin(site.address, keeps_trying=True, wait=pauses, tells=told.append)
+
+    def silent(*_):
+        asked.set()
+        held.wait(20)
+
+    def interrupt():
+        asked.wait(20)
+        line.interrupt()
+
+    site.answers["/api/v1/exports"] = silent
+    signal = Thread(target=interrupt)
+    signal.start()
+    with pytest.raises(Stopped):
+        line.get("/api/v1/exports")
+    signal.join()
+    assert not held.is_set(), "the origin is silent still"
+    assert (told, pauses) == ([], []), "it is not asked again"
+    line.close()
+    line.interrupt()  # between two requests there is nothing to end
 
 
 def test_an_origin_that_answers_byte_by_byte_is_given_up(site, pauses, held, monkeypatch):

@@ -36,7 +36,7 @@ class Following:
 
     def end(self) -> int:
         self._process.terminate() if isinstance(self._process, subprocess.Popen) else self._process.send_signal(15)
-        return int(self._process.wait(60))
+        return int(self._process.wait(20))  # an origin may take 50 s to answer a follower
 
     def wait_for(self, edition: int, *, within_s: float = 120) -> None:
         wait_until(lambda: edition_of(self._folder) >= edition, within_s=within_s, what=f"a mirror at {edition}")

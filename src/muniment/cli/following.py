@@ -1,7 +1,5 @@
 """Merge another registry into this one, for the command import --follow."""
 
-import signal
-import threading
 from collections.abc import Collection
 from typing import Any
 
@@ -9,6 +7,7 @@ import click
 
 from muniment import config
 from muniment.cli.command import refusals, use_django
+from muniment.cli.ending import Ending
 from muniment.cli.progress import CONTROLS
 from muniment.mirror.copying import BehindTooFar, alone
 from muniment.mirror.origin import Origin, Stopped, origin_address
@@ -24,27 +23,26 @@ def follow(url: str, *, kinds: Collection[Any], once: bool, restart: bool, limit
 
     with refusals():
         bring_up_to_date()
-    ending = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ending.set())
-    origin = Origin(address, keeps_trying=not once, wait=ending.wait, tells=tell)
-    merge = Merge(origin, config.current().data, kinds or KINDS, limit=limit, restarts=restart, tells=tell)
-    with alone(merge.folder):
-        try:
-            _run(merge, address, ending, waits=not once)
-        except Stopped:
-            tell("ended; the next run continues here")
-        finally:
-            origin.close()
+    with Ending() as ending:
+        origin = Origin(address, keeps_trying=not once, wait=ending.wait, tells=tell)
+        ending.interrupts(origin.interrupt)
+        merge = Merge(origin, config.current().data, kinds or KINDS, limit=limit, restarts=restart, tells=tell)
+        with alone(merge.folder):
+            try:
+                _run(merge, address, ending, waits=not once)
+            except Stopped:
+                tell("ended; the next run continues here")
+            finally:
+                origin.close()
 
 
-def _run(merge: Any, address: str, ending: threading.Event, *, waits: bool) -> None:
+def _run(merge: Any, address: str, ending: Ending, *, waits: bool) -> None:
     from django.conf import settings
 
     schema = settings.SCHEMA
     place = merge.place()
     is_level = False
-    while not (ending.is_set() or (is_level and not waits)):
+    while not (ending.wait(0) or (is_level and not waits)):
         try:
             if place is None:
                 tell(f"reading the exports of {address}")

@@ -1,7 +1,5 @@
 """The command that copies another registry."""
 
-import signal
-import threading
 import time
 from pathlib import Path
 
@@ -9,6 +7,7 @@ import click
 
 from muniment import config, setting_sources
 from muniment.cli.command import main, use_django
+from muniment.cli.ending import Ending
 from muniment.cli.following import tell
 from muniment.kernel.problems import BadRequest
 from muniment.mirror.copying import BehindTooFar, Mirror, Place, Snapshot, alone, currency_of, note_mirrored
@@ -37,11 +36,9 @@ def mirror(url: str, folder: Path, *, follow: bool, restart: bool) -> None:
     address = origin_address(url)
     _require_own(folder)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    ending = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ending.set())
-    origin = Origin(address, keeps_trying=follow, wait=ending.wait, tells=tell)
-    with alone(folder):
+    with alone(folder), Ending() as ending:
+        origin = Origin(address, keeps_trying=follow, wait=ending.wait, tells=tell)
+        ending.interrupts(origin.interrupt)
         try:
             _Copying(Mirror(origin, folder, tells=tell), address, folder, ending).run(follows=follow, restarts=restart)
         except Stopped:
@@ -53,7 +50,7 @@ def mirror(url: str, folder: Path, *, follow: bool, restart: bool) -> None:
 class _Copying:
     """One run of the command."""
 
-    def __init__(self, copy: Mirror, address: str, folder: Path, ending: threading.Event) -> None:
+    def __init__(self, copy: Mirror, address: str, folder: Path, ending: Ending) -> None:
         self._copy, self._address, self._folder, self._ending = copy, address, folder, ending
 
     def run(self, *, follows: bool, restarts: bool) -> None:
@@ -65,7 +62,7 @@ class _Copying:
         if place is None:
             place = self._make(keeps_former=restarts)
         changed = place.after
-        while not self._ending.is_set():
+        while not self._ending.wait(0):
             try:
                 next_place = self._copy.follow(place, _schema(), waits=follows)
             except BehindTooFar as reason:

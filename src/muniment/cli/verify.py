@@ -1,15 +1,14 @@
 """The command that verifies the public log of a registry."""
 
 import base64
-import signal
 import sys
-import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from muniment.cli.command import main
+from muniment.cli.ending import Ending
 from muniment.kernel.signed_notes import NoteError, WitnessKey
 from muniment.kernel.wire import timestamp
 from muniment.mirror.origin import Origin, Stopped, origin_address
@@ -73,18 +72,17 @@ def verify(
     trusted = _witnesses(witnesses, witnesses_needed)
     address = origin_address(url)
     file = state or default_state(address)
-    ending = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ending.set())
-    deadline = Deadline(WHOLE_RUN_S if is_all else RUN_S, ending.wait)
-    origin = Origin(address, wait=deadline.wait, tells=_tell)
-    try:
-        verifier = Verifier(origin, file, deadline, expected_key=key, witnesses=trusted, tells=_tell)
-        verified = verifier.run(is_all=is_all)
-    except Stopped:
-        raise click.ClickException("ended before everything was verified") from None
-    finally:
-        origin.close()
+    with Ending() as ending:
+        deadline = Deadline(WHOLE_RUN_S if is_all else RUN_S, ending.wait)
+        origin = Origin(address, wait=deadline.wait, tells=_tell)
+        ending.interrupts(origin.interrupt)
+        try:
+            verifier = Verifier(origin, file, deadline, expected_key=key, witnesses=trusted, tells=_tell)
+            verified = verifier.run(is_all=is_all)
+        except Stopped:
+            raise click.ClickException("ended before everything was verified") from None
+        finally:
+            origin.close()
     _show(verified, file, is_all=is_all)
     if verified.faults:
         for fault in verified.faults:

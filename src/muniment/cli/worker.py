@@ -1,13 +1,12 @@
 """The command that runs background jobs."""
 
-import signal
-import socket
 from contextlib import ExitStack
 
 import click
 
 from muniment import config
 from muniment.cli.command import main, migrated
+from muniment.cli.ending import Ending
 from muniment.cli.plugins import require_extras
 from muniment.server.observability import logs
 from muniment.server.process.out_of_memory import end_without_memory
@@ -42,22 +41,15 @@ def worker(threads: int, drain: int) -> None:
 
         handlers.unregister(digests.KIND)  # it reads the copy of the published documents, which servers have
 
-    # A handler that sets an Event deadlocks, or is heard too late, if the signal comes as the wait for it begins.
-    heard, wake = socket.socketpair()
-    wake.setblocking(False)  # noqa: FBT003 - the socket's own signature
     with ExitStack() as stack:
-        for end in (heard, wake):
-            stack.enter_context(end)
-        stack.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(wake.fileno()))
-        for each in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(each, lambda *_: None)
+        ending = stack.enter_context(Ending())
         if settings.otlp_url:
             from muniment.server.observability.traces import Traces
 
             stack.callback(Traces(settings.otlp_url).close)
         running = Worker(threads=threads).start()
         click.echo(f"Worker {running.name} started.", err=True)
-        heard.recv(1)
+        ending.wait()
         if not running.stop(within_s=drain):
             left = "Some jobs did not reach a checkpoint in time; another worker continues them after their lease."
             click.echo(left, err=True)

@@ -121,6 +121,14 @@ class Origin:
         self._keeps_trying, self._wait, self._tells = keeps_trying, wait, tells
         self._tls = tls
         self._line: http.client.HTTPConnection | None = None
+        self._is_interrupted = False
+
+    def interrupt(self) -> None:
+        """End the request that is waited for, because the command is to end; a signal may call this at any moment."""
+        self._is_interrupted = True
+        if self._line is not None and self._line.sock is not None:
+            with contextlib.suppress(OSError):
+                self._line.sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         if self._line is not None:
@@ -191,6 +199,8 @@ class Origin:
             except _Later as later:
                 failures += 1
                 self.close()
+                if self._is_interrupted:
+                    raise Stopped from None
                 if failures == 1:
                     self._tells(f"{self.address} {later}; trying again")
                 if failures >= TRIES and not self._keeps_trying:
