@@ -65,7 +65,10 @@ def template_findings(config: Config) -> Iterator[Finding]:
 
     notes = list(template_notes(config.site))
     for note in notes:
-        yield (bad if note.is_fault else warning)("template", note.says)
+        if note.is_fault:
+            yield bad("template", note.says)
+        else:
+            yield warning("template", note.says)
     if not any(note.is_fault for note in notes):
         yield good("templates", Phrase("those in {folder} can be compiled", folder=folder))
 
@@ -154,9 +157,12 @@ def _folder(folder: Path) -> Finding:
 def _keys(folder: Path) -> list[Finding]:
     if not folder.exists():
         return []
-    loose = [file.name for file in folder.iterdir() if file.is_file() and file.stat().st_mode & 0o077]
-    if loose:
-        return [bad("keys", Phrase("other users can read {files}; run chmod 600", files=", ".join(loose)))]
+    readable = []
+    for file in folder.iterdir():
+        if file.is_file() and file.stat().st_mode & 0o077:
+            readable.append(file.name)
+    if readable:
+        return [bad("keys", Phrase("other users can read {files}; run chmod 600", files=", ".join(readable)))]
     return [good("keys", "readable by their owner only")]
 
 
@@ -253,20 +259,24 @@ def _secret_key(config: Config) -> Finding:
         return bad(
             what, Phrase("{keys} is used by the database and missing here; see muniment keys", keys=", ".join(lacking))
         )
-    if advice := _key_advice(config, found):
+    advice = _key_advice(config, found)
+    if advice:
         return warning(what, advice)
     return good(what, Phrase("{fingerprint}, the one that the database uses", fingerprint=found.keys[0].fingerprint))
 
 
 def _key_advice(config: Config, found: "Status") -> str:
-    unopened = ", ".join(f"{count:,} {words}" for words, count in found.unopened.items() if count)
-    others = ", ".join(key.fingerprint for key in found.keys if key.state != "current")
     if not any(key.state for key in found.keys):
         return "no fingerprint is recorded; run muniment keys adopt"
+    unopened = []
+    for words, count in found.unopened.items():
+        if count:
+            unopened.append(f"{count:,} {words}")
     if unopened:
-        return Phrase("no key of this node opens {unopened}; see muniment keys", unopened=unopened)
+        return Phrase("no key of this node opens {unopened}; see muniment keys", unopened=", ".join(unopened))
+    others = [key.fingerprint for key in found.keys if key.state != "current"]
     if others:
-        return Phrase("a rotation is unfinished: {others} is listed too; see muniment keys", others=others)
+        return Phrase("a rotation is unfinished: {others} is listed too; see muniment keys", others=", ".join(others))
     if config.on_postgresql and not config.secret_key:
         return "a file of this node; set MUNIMENT_SECRET_KEY to the same key on every node"
     return ""
@@ -428,7 +438,10 @@ def _connections(_: Config) -> Finding:
 
 def _billing(config: Config) -> Finding:
     needed = ("credit_packs", "stripe_secret_key", "stripe_webhook_secret")
-    missing = [f"MUNIMENT_{name.upper()}" for name in needed if not getattr(config, name)]
+    missing = []
+    for name in needed:
+        if not getattr(config, name):
+            missing.append(f"MUNIMENT_{name.upper()}")
     if len(missing) == len(needed):
         return good("buying credits", "off; operators grant them", OFF)
     if missing:
@@ -456,8 +469,9 @@ def _model(config: Config) -> Finding:
     """Check the client of the language model. The model itself is not called, since calls cost money."""
     if not config.model_url:
         return good("language model", "off; rules evaluate reports", OFF)
-    if told := lacking():
-        return bad("language model", told)
+    fault = lacking()
+    if fault:
+        return bad("language model", fault)
     return good(
         "language model",
         Phrase(
@@ -492,7 +506,8 @@ def examine_storage() -> list[Finding]:
 
 
 def _first(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    text = ", ".join(names[:5])
+    return f"{text}, …" if len(names) > 5 else text
 
 
 def examine_ledger() -> list[Finding]:
@@ -512,13 +527,10 @@ def examine_values() -> list[Finding]:
 
     if not has_begun():
         return [good("values", "none yet")]
-    found = [
-        warning("value", Joined("", (Verbatim(f"{of}: {fault.field} "), fault.reason)))
-        for of, fault in all_broken_values()
-    ]
-    if not found:
+    findings = []
+    for of, fault in all_broken_values():
+        findings.append(warning("value", Joined("", (Verbatim(f"{of}: {fault.field} "), fault.reason))))
+    if not findings:
         return [good("values", "every stored value follows the rules")]
-    return [
-        warning("values", Phrase("{count:,} break a rule; an edit that touches one must correct it", count=len(found))),
-        *found,
-    ]
+    says = Phrase("{count:,} break a rule; an edit that touches one must correct it", count=len(findings))
+    return [warning("values", says), *findings]

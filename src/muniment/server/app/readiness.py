@@ -119,8 +119,8 @@ class Probe:
         self._asking = None
         if asked.cancelled():
             return
-        is_fine = self.state is State.ANSWERS
-        self._resting = asyncio.create_task(asyncio.sleep(self._succeeded_for_s if is_fine else PROBE_EVERY_S))
+        rest_s = self._succeeded_for_s if self.state is State.ANSWERS else PROBE_EVERY_S
+        self._resting = asyncio.create_task(asyncio.sleep(rest_s))
         self._resting.add_done_callback(self._rested)
 
     def _rested(self, rest: "asyncio.Task[None]") -> None:

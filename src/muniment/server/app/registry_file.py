@@ -153,11 +153,12 @@ class RegistryFile:
             self._open_late()
             return
         self.reader.tick()
-        if (found := applied()) != self._settings:
-            if found.settings.fields != self._settings.settings.fields and self._api is not None:
+        settings = applied()
+        if settings != self._settings:
+            if settings.settings.fields != self._settings.settings.fields and self._api is not None:
                 self._use_declared_fields(self._api)
-            self._settings = found
-            self.reader.renew(found.stamp)  # after the fields, so that no answer without them is kept
+            self._settings = settings
+            self.reader.renew(settings.stamp)  # after the fields, so that no answer without them is kept
         if self._front.api is None:
             self._show(self.reader)
             if self._front.api is not None:
@@ -233,7 +234,8 @@ def _make_tables(config: Config) -> None:
 def refuse_unusable(config: Config) -> str:
     """Return why the files of the data folder cannot be served; an empty string if they can."""
     file = config.database_file
-    if foreign := _not_ours(config):
+    foreign = _not_ours(config)
+    if foreign:
         return foreign
     if config.on_postgresql:
         return ""

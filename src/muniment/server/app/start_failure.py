@@ -34,9 +34,11 @@ def failure_of(error: Exception) -> StartFailure:
 
 
 def _words_for(error: Exception) -> str:
-    if (package := _package_at_fault(error)) is not None:
+    package = _package_at_fault(error)
+    if package is not None:
         return library_fault(package, error)
-    if fault := disk_fault(error):
+    fault = disk_fault(error)
+    if fault:
         return f"Cannot start: {fault}: {_line(error)}"
     if isinstance(error, OSError) and error.filename:
         return f"Cannot start: {error.strerror}: {error.filename}"
@@ -66,9 +68,12 @@ def library_fault(package: str, error: BaseException) -> str:
     """Return which library is missing or of another version, and what to do."""
     while error.__cause__ is not None:
         error = error.__cause__
-    names = importlib.metadata.packages_distributions().get(package, [])
-    installed = "".join(f" Installed is {name} {importlib.metadata.version(name)}." for name in names)
-    needed = "".join(f" This version needs {line}." for name in names for line in _requirements_of(name))
+    distributions = importlib.metadata.packages_distributions().get(package, [])
+    installed, needed = "", ""
+    for name in distributions:
+        installed += f" Installed is {name} {importlib.metadata.version(name)}."
+        for requirement in _requirements_of(name):
+            needed += f" This version needs {requirement}."
     words = f"A library is missing or of another version: {_line(error)}.{installed}{needed}"
     return f"{words} Install Muniment again, in an environment of its own."
 
@@ -78,8 +83,12 @@ def _requirements_of(distribution: str) -> list[str]:
         lines = importlib.metadata.requires("muniment") or []
     except importlib.metadata.PackageNotFoundError:
         return []
-    wanted = re.compile(rf"{re.escape(distribution)}(?![\w.-])", re.IGNORECASE)
-    return [line.partition(";")[0].strip() for line in lines if wanted.match(line)]
+    of_distribution = re.compile(rf"{re.escape(distribution)}(?![\w.-])", re.IGNORECASE)
+    requirements = []
+    for line in lines:
+        if of_distribution.match(line):
+            requirements.append(line.partition(";")[0].strip())
+    return requirements
 
 
 def _line(error: BaseException) -> str:

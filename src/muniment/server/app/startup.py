@@ -215,7 +215,8 @@ class Startup:
             log.warning(
                 "every document was published again: another version, or other declared fields, had written them"
             )
-        if missing := missing_operator():
+        missing = missing_operator()
+        if missing:
             raise Refusal(missing)
         publisher.published.connect(self._on_published, dispatch_uid="muniment.server")
         if not self.has_database:

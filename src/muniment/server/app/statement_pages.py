@@ -54,12 +54,15 @@ async def _without_body() -> Message:
 
 def _sql_of(path: str, query: bytes) -> str:
     if path == QUERY:
-        return next((value or "" for name, value, _ in query_items(query) if name == "sql"), "")
+        for name, value, _ in query_items(query):
+            if name == "sql":
+                return value or ""
+        return ""
     slug = path.removeprefix(SAVED)
     for ending in _ENDINGS:
         slug = slug.removesuffix(ending)
-    found = saved_query(slug)
-    return found.sql if found is not None else ""
+    query_of_slug = saved_query(slug)
+    return query_of_slug.sql if query_of_slug is not None else ""
 
 
 async def _outcome(reader: "Reader", sql: str, query: bytes, client: str) -> Outcome:

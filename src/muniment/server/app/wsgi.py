@@ -116,7 +116,10 @@ def _limit(headers: list[tuple[bytes, bytes]]) -> int:
 
 def _declared(headers: list[tuple[bytes, bytes]]) -> int:
     """Return the declared length of the body; 0 without one. The parser accepts digits only."""
-    return next((int(value) for name, value in headers if name == b"content-length"), 0)
+    for name, value in headers:
+        if name == b"content-length":
+            return int(value)
+    return 0
 
 
 def _too_large(limit: int) -> TooLarge:
@@ -128,9 +131,11 @@ def _too_large(limit: int) -> TooLarge:
 
 def _session(headers: list[tuple[bytes, bytes]]) -> bytes:
     """Return the digest of the session's cookie, or an empty value."""
-    cookies = next((value for name, value in headers if name == b"cookie"), b"")
-    found = _SESSION.search(cookies)
-    return hashlib.sha256(found[1]).digest() if found else b""
+    for name, value in headers:
+        if name == b"cookie":
+            session = _SESSION.search(value)
+            return hashlib.sha256(session[1]).digest() if session else b""
+    return b""
 
 
 def tidied(scope: Scope, body_bytes: int) -> list[tuple[bytes, bytes]]:

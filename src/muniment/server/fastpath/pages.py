@@ -90,8 +90,12 @@ class PageAnswers:
         if 0 < stamp.until <= time.time():
             self._cache.drop(target)
             return None
-        encoding = negotiated(accept_encoding) if page.is_encoded and accept_encoding else b""
-        responses = page.unchanged if if_none_match and is_known(stamp.tag, if_none_match) else page.full
+        encoding = b""
+        if page.is_encoded and accept_encoding:
+            encoding = negotiated(accept_encoding)
+        responses = page.full
+        if if_none_match and is_known(stamp.tag, if_none_match):
+            responses = page.unchanged
         response = responses.get(encoding)
         return None if response is None else (page, response)
 
@@ -100,8 +104,9 @@ class PageAnswers:
         if LANGUAGE_COOKIE not in cookie:
             return self._preference(accept_language)
         before, _, rest = cookie.partition(LANGUAGE_COOKIE)
-        is_usual = not before or before.endswith(b"; ")
-        code = self._codes.get(rest.partition(b";")[0]) if is_usual else None
+        code = None
+        if not before or before.endswith(b"; "):  # else the name is the end of another one
+            code = self._codes.get(rest.partition(b";")[0])
         return code or chosen(accept_language, cookie, self._languages)
 
     def _preference(self, accept_language: bytes) -> str:
@@ -118,33 +123,39 @@ class PageAnswers:
     ) -> None:
         """Keep a response that the ordinary path has sent, if all of it says that it is for everyone."""
         named = dict(headers)
-        encoding = _encoding(stamp.tag, named.get(b"etag", b""))
         is_repeated = len(named) != len(headers)
-        if encoding is None or is_repeated or not _is_plain(target) or not _is_for_everyone(named, stamp):
+        if is_repeated or not _is_plain(target) or not _is_for_everyone(named, stamp):
             return
         if status == 200 and not _is_whole(named, body):
             return
-        version = self._cache.version if stamp.version is None else stamp.version
-        if version != self._cache.version:
+        encoding = _encoding(stamp.tag, named.get(b"etag", b""))
+        if encoding is None:
+            return
+        version = self._cache.version
+        if stamp.version not in {None, version}:
             return  # what it shows may have changed since
         # Later versions have the same page, as long as what it depends on is the same.
         stamp = stamp._replace(version=None)
         spoken = self._spoken(target, stamp)
         page = spoken.get(stamp.language)
+        if page is None and status == 304:
+            return  # its size, which decides whether it is encoded, is not known
         if page is None:
-            if status == 304:
-                return  # its size, which decides whether it is encoded, is not known
             is_long = bool(encoding) or len(body) >= SMALLEST_ENCODED
             page = spoken[stamp.language] = KeptPage(stamp, surface, stamp.is_compressible and is_long)
         responses = page.full if status == 200 else page.unchanged
         if encoding not in responses:
             head = _head(status, headers)
             responses[encoding] = Response(status, head, body)
-            grown_bytes = len(head) + len(body) + OVERHEAD_BYTES
-            if self._pages.get(target) is spoken:
-                self._cache.grow(target, spoken, grown_bytes)
-            else:
-                self._cache.put(target, spoken, size_bytes=grown_bytes, version=version, depends=stamp.depends)
+            self._grow(target, spoken, len(head) + len(body) + OVERHEAD_BYTES, stamp)
+
+    def _grow(self, target: bytes, spoken: dict[str, KeptPage], size_bytes: int, stamp: PageStamp) -> None:
+        """Count a response of the pages at *target*, and keep these if they are new."""
+        if self._pages.get(target) is spoken:
+            self._cache.grow(target, spoken, size_bytes)
+        else:
+            version = self._cache.version
+            self._cache.put(target, spoken, size_bytes=size_bytes, version=version, depends=stamp.depends)
 
     def _spoken(self, target: bytes, stamp: PageStamp) -> dict[str, KeptPage]:
         """Return the pages at *target* that a page goes with: those that show the same, for the same visitors."""
@@ -181,10 +192,14 @@ def _is_for_everyone(headers: dict[bytes, bytes], stamp: PageStamp) -> bool:
         return False
     vary = VARY_SPOKEN if stamp.language else VARY
     # What has several encodings must name the header that chooses one; what has one need not.
-    varies_by = headers.get(b"vary", b"" if stamp.is_compressible else vary)
-    return varies_by == vary
+    if b"vary" not in headers and not stamp.is_compressible:
+        return True
+    return headers.get(b"vary") == vary
 
 
 def _encoding(tag: bytes, shown: bytes) -> bytes | None:
     """Return the encoding that an ETag names; None if it is of another version."""
-    return next((each for each in (b"", *ENCODINGS) if etag(tag, each) == shown), None)
+    for encoding in (b"", *ENCODINGS):
+        if etag(tag, encoding) == shown:
+            return encoding
+    return None

@@ -246,8 +246,10 @@ class FastPathProtocol(LimitedProtocol):
         """Refuse a request with known headers without the parser, which accepts its target; return whether it is."""
         if not PLAIN_TARGET.fullmatch(self.url):
             return False
-        found = self.front.refused("GET", self.url, self.headers, client)
-        return found is not None and self._refuse("GET", *found)
+        refused = self.front.refused("GET", self.url, self.headers, client)
+        if refused is None:
+            return False
+        return self._refuse("GET", *refused)
 
     def _repeat(self, request: bytes) -> bool:
         """Answer *request* as the same bytes were answered before, and return whether they were."""
@@ -405,7 +407,9 @@ class FastPathProtocol(LimitedProtocol):
             return found
         if known is not None:  # it has no cookie
             return fast_path.page(self.url, accept_encoding, if_none_match, client, known.accept_language)
-        return self._page(accept_encoding, if_none_match, client) if fast_path.has_page(self.url) else None
+        if fast_path.has_page(self.url):
+            return self._page(accept_encoding, if_none_match, client)
+        return None
 
     def _page(self, accept_encoding: bytes, if_none_match: bytes, client: str) -> Ready | None:
         """Return a kept page; the pages read repeated headers in their own way, and known heads have none."""

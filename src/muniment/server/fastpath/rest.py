@@ -75,22 +75,24 @@ class RestAnswers:
                 key = target[len(prefix) :]
                 # Other characters need decoding, or are not part of a key.
                 if key.replace(b"-", b"").isalnum():
-                    return Detail(target, kind, key.decode("ascii"), before + key + after if after else before)
+                    # A link to the proof of the document has the key between these two parts.
+                    lines = before + key + after if after else before
+                    return Detail(target, kind, key.decode("ascii"), lines)
         return None
 
     def look_up(self, details: Sequence[Detail]) -> dict[bytes, Answer]:
         """Look up *details* in one query; return the answers of existing ones by target."""
-        found = self.api.reader.documents([(each.kind, each.key) for each in details])
+        documents = self.api.reader.documents([(detail.kind, detail.key) for detail in details])
         answers = {}
-        for each in details:
-            name = each.kind, each.key
-            document = found.get(name)
+        for detail in details:
+            name = detail.kind, detail.key
+            document = documents.get(name)
             if document is not None:
-                answer = Answer(document.body, document.etag.encode(), document.modified_at, each.lines)
-                answers[each.target] = answer
-                if self._is_second_request(each.target):
+                answer = Answer(document.body, document.etag.encode(), document.modified_at, detail.lines)
+                answers[detail.target] = answer
+                if self._is_second_request(detail.target):
                     size_bytes, version = len(document.body), document.version
-                    self.api.cache.put(each.target, answer, size_bytes=size_bytes, version=version, depends=(name,))
+                    self.api.cache.put(detail.target, answer, size_bytes=size_bytes, version=version, depends=(name,))
         self.api.misses += len(answers)
         return answers
 

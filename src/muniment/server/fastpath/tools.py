@@ -28,7 +28,9 @@ class PublicToolAnswers:
             return None
         asked = server.understood(headers, body, caller)
         limiter = server.limiter
-        verdict = limiter.refusal(caller.client) if limiter is not None else None
+        verdict = None
+        if limiter is not None:
+            verdict = limiter.refusal(caller.client)
         if verdict is not None:
             problem = fairness.current().refuse("requests", verdict)
             return server.refused(asked, problem, caller), verdict

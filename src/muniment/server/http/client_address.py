@@ -135,9 +135,10 @@ class ClientAddresses:
         return self._chain(peer, *values)
 
     def _chain(self, peer: str, *values: bytes) -> str:
+        if not self._is_list and len(values) == 1:
+            return _plain(values[0].decode("latin-1")) or peer
         if not self._is_list:
-            # A proxy that replaces the header sends it once; a second line comes from the client.
-            return (_plain(values[0].decode("latin-1")) if len(values) == 1 else None) or peer
+            return peer  # a proxy that replaces the header sends it once; a second line comes from the client
         for element in _nearest_first(values, quoted=self._is_standard):
             node = _node(element) if self._is_standard else _plain(element)
             if node is None:
@@ -205,21 +206,21 @@ def _nearest_first(values: Sequence[bytes], *, quoted: bool) -> Iterator[str]:
 def _last_comma(text: str) -> int:
     """Return the place of the last comma outside of quotation marks, or -1."""
     end = len(text)
-    while (comma := text.rfind(",", 0, end)) >= 0:
-        if text.count('"', comma) % 2 == 0:
+    while end >= 0:
+        comma = text.rfind(",", 0, end)
+        if comma < 0 or text.count('"', comma) % 2 == 0:
             return comma
         end = text.rfind('"', 0, comma)  # continue before the quotation mark that opens
-        if end < 0:
-            return -1
     return -1
 
 
 def _node(element: str) -> str | None:
-    found = _FOR.search(element)
-    if found is None:
+    match = _FOR.search(element)
+    if match is None:
         return None
-    quoted, token = found.groups()
-    return _plain(token if quoted is None else quoted)
+    quoted, token = match.groups()
+    node = token if quoted is None else quoted
+    return _plain(node)
 
 
 def _plain(node: str) -> str | None:

@@ -13,7 +13,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from heapq import nsmallest
-from itertools import chain
 from typing import Final, Protocol
 
 from muniment.kernel.http.addresses import site_key
@@ -214,8 +213,9 @@ class Holders:
             since = member.waiting_since
             return not (member.is_unfinished and now - since > HONEST_S), since
 
-        waiting = [each for each in everyone if each is not newcomer and not each.is_working]
-        return self._evict(nsmallest(max(1, len(everyone) // 100), waiting, key=rank))
+        waiting = [member for member in everyone if member is not newcomer and not member.is_working]
+        count = max(1, len(everyone) // 100)
+        return self._evict(nsmallest(count, waiting, key=rank))
 
     def hold(self, member: Member, count: int) -> bool:
         """Count *count* body bytes for *member*; return False if its address, its site or all have too many."""
@@ -256,21 +256,29 @@ class Holders:
         largest = max(holders, key=lambda holder: holder.body_bytes, default=None)
         if largest is None or largest is member.holder:
             return False
-        unfinished = (each for each in largest.unfinished if each.held_bytes)
-        ahead = (each for each in largest.members if each.held_bytes and not each.is_working)
-        found = next(chain(unfinished, ahead), None)
-        return found is not None and self._evict([found])
+        for other in largest.unfinished:
+            if other.held_bytes:
+                return self._evict([other])
+        for other in largest.members:
+            if other.held_bytes and not other.is_working:
+                return self._evict([other])
+        return False
 
     def _evict_from_site(self, site: Site) -> bool:
         """End a connection of the site's largest address, or of any if all are small."""
         largest = max(site.holders, key=lambda holder: len(holder.members))
-        return (len(largest.members) > self._small and self._evict_from(largest)) or self._evict_from(site)
+        if len(largest.members) > self._small and self._evict_from(largest):
+            return True
+        return self._evict_from(site)
 
     def _evict_from(self, holder: Holder) -> bool:
+        """End the oldest unfinished request of a holder; without one, the connections that are idle for longest."""
         if holder.unfinished:
-            return self._evict([next(iter(holder.unfinished))])
-        idle = [each for each in holder.members if not each.is_working]
-        return self._evict(nsmallest(max(1, len(holder.members) // 32), idle, key=lambda each: each.waiting_since))
+            oldest = next(iter(holder.unfinished))
+            return self._evict([oldest])
+        idle = [member for member in holder.members if not member.is_working]
+        count = max(1, len(holder.members) // 32)
+        return self._evict(nsmallest(count, idle, key=lambda member: member.waiting_since))
 
     def _evict(self, members: list[Member]) -> bool:
         for member in members:

@@ -233,6 +233,16 @@ class LimitedProtocol(HttpToolsProtocol):
         was_in_head = self._in_head
         body_of = self.cycle if self._in_body else None
         content_bytes = self._body.content_bytes
+        if self._parse(data):
+            if was_in_head and self._in_head:
+                self._count_head(len(data))
+            elif self._in_body and body_of is self.cycle:
+                self._count_framing(len(data) - (self._body.content_bytes - content_bytes))
+        if self._in_head or self._in_body or self.is_unfinished:
+            self.update()
+
+    def _parse(self, data: bytes) -> bool:
+        """Return whether *data* was parsed; else the connection ends, after a refusal of what is no HTTP."""
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -245,12 +255,8 @@ class LimitedProtocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             self.refuse(self._refusal or INVALID)
         else:
-            if was_in_head and self._in_head:
-                self._count_head(len(data))
-            elif self._in_body and body_of is self.cycle:
-                self._count_framing(len(data) - (self._body.content_bytes - content_bytes))
-        if self._in_head or self._in_body or self.is_unfinished:
-            self.update()
+            return True
+        return False
 
     def _count_head(self, size_bytes: int) -> None:
         """Count the bytes of a header that the parser does not report, because it is unfinished."""
@@ -267,11 +273,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Report to the holder whether the request is unfinished, and refuse a body that has become too much."""
         if self._refusal is not None and not self._is_over:
             self.refuse(self._refusal)
-        if self._in_body:
-            is_unfinished = not self.pipeline  # otherwise an earlier request is being answered
-        else:
-            is_expected = self._in_head or not self.has_asked
-            is_unfinished = is_expected and not self.is_busy
+        is_unfinished = self._is_expected
         holders = self.front.holders
         is_another = is_unfinished and self._marked_at != self.head_at
         if is_another or is_unfinished != self.is_unfinished:
@@ -282,6 +284,13 @@ class LimitedProtocol(HttpToolsProtocol):
                 holders.leave(self)
             elif self.held_bytes and not self._unread:
                 holders.release(self)
+
+    @property
+    def _is_expected(self) -> bool:
+        """Return whether the client is to send a request, or the rest of one, and no earlier one is being answered."""
+        if self._in_body:
+            return not self.pipeline
+        return (self._in_head or not self.has_asked) and not self.is_busy
 
     def resume_writing(self) -> None:
         super().resume_writing()

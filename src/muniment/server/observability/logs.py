@@ -40,8 +40,9 @@ def masked_value(value: object, name: str = "", depth: int = 0) -> object:
         return {masked(str(key)): masked_value(each, str(key), depth + 1) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [masked_value(each, name, depth + 1) for each in value]
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     # Attached objects, such as Django's request, contain an address in their text.
-    return _short(masked(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)))
+    return _short(masked(text))
 
 
 def _short(text: str) -> str:
@@ -79,19 +80,19 @@ class TextFormatter(logging.Formatter):
         line = masked(super().format(record))
         if not record.exc_info:
             line = _short(line)
-        more = " ".join(
-            f"{name}={masked_value(value, name)}"
-            for name, value in record.__dict__.items()
-            if name not in _ACCOUNTED and name not in _IN_MESSAGE
-        )
+        for name, value in record.__dict__.items():
+            if name not in _ACCOUNTED and name not in _IN_MESSAGE:
+                line += f" {name}={masked_value(value, name)}"
         current = request_id.get()
-        request = f"request={current}" if current else ""
-        return " ".join(filter(None, (line, more, request)))
+        if current:
+            line += f" request={current}"
+        return line
 
 
 def set_up(log_format: str, level: str = "info") -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Json() if log_format == "json" else TextFormatter())
+    formatter = Json() if log_format == "json" else TextFormatter()
+    handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)

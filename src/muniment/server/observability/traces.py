@@ -48,11 +48,10 @@ class Traces:
     @contextmanager
     def request(self, scope: JSONMapping, request_id: str) -> "Iterator[RequestSpan]":
         """Trace one request, as part of the trace named in its headers."""
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1")
-            for name, value in scope["headers"]
-            if name in {b"traceparent", b"tracestate"}
-        }
+        headers = {}
+        for name, value in scope["headers"]:
+            if name in {b"traceparent", b"tracestate"}:
+                headers[name.decode("latin-1")] = value.decode("latin-1")
         attributes = {
             "http.request.method": scope["method"],
             "url.scheme": scope["scheme"],

@@ -121,13 +121,14 @@ class Process:
         self._tools = ToolServers(
             self.front, self.bridge, file=lambda: self._registry_file, startup=lambda: self._startup
         )
+        began = present() if member is None else second(member.since)
         self._registry_file = RegistryFile(
             config,
             self.front,
             on_registry=self._tools.mount,
             on_fields=self._tools.renew,
             catch_up=self._catch_up,
-            since=stamp_from(present() if member is None else second(member.since)),
+            since=stamp_from(began),
         )
         self._load = load
         self._pages: asyncio.Future[Application] | None = None
@@ -404,7 +405,8 @@ def serve(
     logs.set_up(config.log_format, config.log_level)
     end_without_memory()
     began = time.monotonic()
-    if refusal := refuse_unusable(config):
+    refusal = refuse_unusable(config)
+    if refusal:
         return StartFailure(refusal)
     process = Process(config, admin=admin, load=load, member=member)
     process.front.holders.limit_connections(raise_file_limit())
