@@ -14,6 +14,7 @@ from muniment.config import Config
 from muniment.kernel.fairness import Limiter
 from muniment.server.app.app import App
 from muniment.server.http.http_limits import LimitedProtocol
+from muniment.server.http.incoming_body import FRAMING_BYTES
 from services.ports import wait_until
 from services.product import Product
 from services.raw import exchange, status
@@ -283,6 +284,36 @@ def test_a_trailer_never_becomes_a_header():
         await asyncio.gather(*connection.tasks)
         assert line.written.startswith(b"HTTP/1.1 204 ")
         assert front.headers == [(b"host", b"x"), (b"transfer-encoding", b"chunked")]
+
+    asyncio.run(run())
+
+
+def test_a_body_that_is_all_chunk_extension_is_refused_while_it_arrives():
+    async def run():
+        connection, line = open_connection(Recorder(Config({})))
+        connection.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        connection.data_received(b"1;" + b"x" * (FRAMING_BYTES - 2))
+        assert line.written == b""
+        connection.data_received(b"x")
+        assert line.written.startswith(b"HTTP/1.1 413 ")
+        connection.connection_lost(None)
+        await asyncio.gather(*connection.tasks)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"), [(b"Expect: 100-continue", True), (b"EXPECT: 100-Continue", True), (b"Accept: */*", False)]
+)
+def test_a_client_that_waits_before_it_sends_a_body_is_told_to_send_it(line, is_told):
+    async def run():
+        connection, wire = open_connection(Recorder(Config({})))
+        connection.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n%s\r\n\r\n" % line)
+        await asyncio.sleep(0)
+        assert wire.written == (b"HTTP/1.1 100 Continue\r\n\r\n" if is_told else b"")
+        connection.data_received(b"{}")
+        await asyncio.gather(*connection.tasks)
+        assert b"HTTP/1.1 204 " in wire.written
 
     asyncio.run(run())
 

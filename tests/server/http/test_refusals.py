@@ -326,6 +326,20 @@ def test_a_trailer_that_comes_with_the_head_of_a_refused_request_never_becomes_a
 
 
 @BOTH_PATHS
+def test_a_client_whose_bodies_were_too_slow_sends_no_more_of_them_and_reads_on(api, protocol):
+    async def run():
+        client = Client(api, protocol, burst="9")
+        client.front.fairness.body_time.charge("192.0.2.7", 10_000)
+        client.send(DETAIL)
+        await client.settle()
+        client.send(asking(b"/oauth/register", method=b"POST", body=b"{}"))
+        await client.settle()
+        assert client.wire.statuses == [200, 429]
+
+    asyncio.run(run())
+
+
+@BOTH_PATHS
 def test_a_refused_connection_is_not_read_until_its_next_token(api, protocol):
     async def run():
         client = Client(api, protocol, rate="120")  # a token is half a second
