@@ -164,7 +164,6 @@ ACCOUNT_RATE_LIMITS = {
 ACCOUNT_EMAIL_NOTIFICATIONS = False  # accounts/security sends them
 USERSESSIONS_ADAPTER = "muniment.accounts.security.signals.SessionsAdapter"
 ACCOUNT_SESSION_REMEMBER = True
-ACCOUNT_REAUTHENTICATION_REQUIRED = True  # for changes of email addresses and identities too
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60  # as muniment.accounts.security.step_up has it
 ACCOUNT_REAUTHENTICATION_METHODS = ["password", "mfa"]  # those of allauth's pages; the adapter adds ours
 ACCOUNT_ADAPTER = "muniment.accounts.adapters.AccountAdapter"

@@ -107,16 +107,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
         """Return the client's address, which the server has already read from trusted proxies."""
         return unmapped(str(request.META.get("REMOTE_ADDR") or "127.0.0.1"))
 
-    def is_reauthentication_required(self, *, app: str, **options: Any) -> bool:
+    def is_reauthentication_required(self, *, app: str, **options: Any) -> bool:  # noqa: ARG002 - allauth's signature
         """
-        Return False after a recent sign-in.
+        Return False after a recent sign-in; changes of email addresses, identities and factors all need one.
 
         Raises:
             ReauthenticationRequired: otherwise. True would not do: allauth takes accounts without a password and
                 without factors as confirmed.
         """
-        if not super().is_reauthentication_required(app=app, **options):
-            return False
         if current.request is None or not step_up.is_confirmed(current.request):
             raise ReauthenticationRequired
         return False
