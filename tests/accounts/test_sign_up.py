@@ -70,6 +70,16 @@ def test_a_sign_up_that_is_not_confirmed_ends_after_three_hours():
     assert signed_up("drift@harbour.example").status_code == 302  # as if for the first time
 
 
+def test_all_sign_ups_that_end_at_once_are_counted(monkeypatch):
+    monkeypatch.setattr(sign_up, "_BATCH", 2)
+    for number in range(3):
+        account(f"drift{number}@harbour.example")
+    EmailAddress.objects.all().delete()
+    Account.objects.update(joined_at=now() - timedelta(days=1))
+    assert sign_up.forget_unconfirmed() == 3
+    assert not Account.objects.exists()
+
+
 def test_an_account_that_was_confirmed_used_or_made_by_an_operator_stays():
     confirmed, used, owner = (account(f"{name}@harbour.example") for name in ("confirmed", "used", "owner"))
     EmailAddress.objects.exclude(user=confirmed).delete()

@@ -11,7 +11,7 @@ from make.events import events_of
 from muniment.accounts import tokens
 from muniment.accounts.models import Account, SecurityEvent
 from muniment.accounts.security import mailing, origin, signals
-from muniment.accounts.security.events import Event
+from muniment.accounts.security.events import Event, facts_of
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import COMMAND, SCOPES
 
@@ -229,14 +229,28 @@ def test_a_mail_about_a_listing_names_it_and_leads_to_it(owner, settings):
     record(Event.OWNERSHIP_GAINED, account=owner, actor=COMMAND, subject=subject, name="Harbour Commons")
     detail = {"email": NEXT}
     record(Event.OWNER_INVITED, account=owner, subject=subject, name="Harbour Commons", detail=detail)
-    (gained, text), (invited, _) = letters.to(ME)
+    (gained, text), (invited, reaction) = letters.to(ME)
     assert gained == "[Muniment] You're now an owner of Harbour Commons"
     assert invited == f"[Muniment] You invited {NEXT} to co-own Harbour Commons"
     assert "Listing: Harbour Commons\n" in text
     assert f"Account: {ME}\n" in text
     assert "By: the operator, on the command line\n" in text
     assert "Open the listing: https://registry.example/manage/companies/harbour\n" in text
+    assert "1. See who owns the listing: https://registry.example/manage/companies/harbour\n" in reaction
     assert "Open your security log: https://registry.example/manage/security\n" in text
+
+
+def test_a_mail_about_no_invitation_begins_its_steps_with_the_password(owner):
+    letters = Letters()
+    record(Event.PASSWORD_CHANGED, account=owner)
+    ((_, text),) = letters.to(ME)
+    assert "1. Change your password: " in text
+
+
+def test_the_detail_after_an_empty_one_is_told(owner):
+    detail = {"email": "", "options": [], "reason": None, "was": "owner"}
+    event = record(Event.ROLE_CHANGED, account=owner, detail=detail)
+    assert facts_of(event) == [("Former role", "Owner")]
 
 
 def test_a_mail_says_whom_to_contact(owner):
