@@ -3,7 +3,7 @@
 import io
 import zipfile
 from collections.abc import Iterable, Sequence
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -65,6 +65,8 @@ def _cells(row: int, cells: Sequence[Any]) -> str:
 
 
 def _cell(place: str, cell: Any) -> str:
+    if isinstance(cell, datetime):
+        return f'<c r="{place}" s="1"><v>{(cell - datetime(1899, 12, 30, tzinfo=UTC)) / timedelta(days=1)}</v></c>'
     if isinstance(cell, date):
         return f'<c r="{place}" s="1"><v>{(cell - date(1899, 12, 30)).days}</v></c>'
     if isinstance(cell, int | float):

@@ -40,6 +40,11 @@ def test_a_text_is_read_as_it_was_written(text, encoding):
     assert decode(text.encode(encoding)).text == text
 
 
+@pytest.mark.parametrize("text", ["Baum;Maß\nÄhre;3×4\n", "Baum;Ort\nLärche;Lörrach‡\n"])
+def test_a_sign_beside_letters_of_a_language_is_more_likely_than_letters_of_another(text):
+    assert decode(text.encode("cp1252")).text == text
+
+
 @pytest.mark.parametrize("cell", ["k€", "sœur", "cœur et €"])
 def test_the_places_of_euro_and_ligatures_tell_two_sisters_apart(cell):
     text = f"Nom;Été\nForêt d'Orléans;{cell}\n"

@@ -183,6 +183,19 @@ def test_the_evidence_of_names():
     assert not are_persons([])
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["Ida", "Tom", "Anna"],
+        ["Ida Alder Birch Cedar Damm Elm Fir", "Tom Alder Birch Cedar Damm Elm Fir"],
+        ["Alder, Ida, Rome", "Birch, Tom, Oslo"],
+        ["Ida Alder 1", "Tom Birch 2"],
+    ],
+)
+def test_what_begins_with_given_names_in_another_form_is_no_column_of_persons(names):
+    assert not are_persons(names)
+
+
 # ---------------------------------------------------------------------- the row of the headings
 
 
@@ -339,6 +352,20 @@ def test_companies_with_only_a_name_are_rows_and_a_sentence_is_a_note():
     assert names == [*FIRMS, "Gorse Club", "Heath Club"]
     [told] = [each for each in found.losses if "note" in each.reason]
     assert told.example.startswith("Source:")
+
+
+def test_rows_that_are_no_companies_are_left_out_and_told_as_whole_rows():
+    headings = ["Company", "City", "Website", "Staff"]
+    full = [[name, "Rome", "https://a.example", "1"] for name in FIRMS]
+    after = [["Total", "", "", "6"], headings, ["Northern members"] * 4, [""], ["Source: the register, as of 2024"]]
+    found = converted(table(headings, *full, *after))
+    assert [line["company"]["name"] for _, line in found.companies] == FIRMS
+    assert [(loss.row, str(loss.reason).partition(",")[0], loss.is_whole) for loss in found.losses] == [
+        (8, "is a total", True),
+        (9, "repeats the headings", True),
+        (10, "is one text over several columns", True),
+        (12, "is a note below the table", True),
+    ]
 
 
 def test_rows_that_are_combined_are_told():

@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from datetime import UTC, date, datetime
 
 import pytest
 
@@ -120,6 +121,12 @@ def test_formulas_are_neither_calculated_nor_kept_from_csv_and_a_workbook_gives_
     assert sheet.rows[1] == ["Acme", "result"]
     (sheet,) = read_sheets(f"Name;Site\nAcme;{FORMULA}\n".encode(), "f.csv")
     assert sheet.rows[1][1] == FORMULA
+
+
+def test_a_workbook_gives_days_and_times_as_people_write_them():
+    cells = [date(2024, 3, 1), datetime(2024, 3, 1, 9, 30, tzinfo=UTC), 12.0, 12.5]
+    (sheet,) = read_sheets(workbook({"One": [["Day", "Time", "Staff", "Share"], cells]}), "days.xlsx")
+    assert sheet.rows[1] == ["2024-03-01", "2024-03-01 09:30:00", "12", "12.5"]
 
 
 def test_a_long_list_of_objects_keeps_the_rest_as_text():

@@ -126,6 +126,15 @@ def test_the_number_is_that_of_the_file_whatever_the_order_of_the_mapping():
     assert [each.field for each in mapping.table[0].column][:2] == ["extra:column2", "extra:column4"]
 
 
+def test_a_mapping_is_written_with_the_letters_of_the_file_and_read_as_it_was():
+    headings = ["Straße", "Größe 🌳", 'Q"u\\ote', "a\x7fb"]
+    column = [Column(heading, f"extra:c{n}") for n, heading in enumerate(headings)]
+    written = write_mapping(FileMapping([TableMapping("Bäume", "companies", 1, column)]))
+    assert 'name = "Bäume"' in written
+    assert 'heading = "Größe 🌳"' in written
+    assert [each.heading for each in read_mapping(written).table[0].column] == headings
+
+
 def test_a_key_is_no_parameter_of_another_field():
     """Fields of numbers are filtered by priceMin and hasPrice, which columns of these names would have as their key."""
     names = kept("Price", "Price min", "Price max", "Has price", "PRICE", kind="number")

@@ -146,6 +146,13 @@ def test_a_group_alone_does_not_say_what_its_columns_are():
     assert (fields["Address / Street"], fields["Address / Interior"]) == ("address.address_1", "")
 
 
+def test_last_names_alone_under_a_group_do_not_replace_the_name():
+    groups, parts = ("Organization", "Company name", "Company name"), ("Name", "Last name", "Apellido materno")
+    rows = [("Alder House Ltd", "Alder", "Birch"), ("Cedar House Ltd", "Cedar", "Elm"), ("Fir Ltd", "Fir", "Gorse")]
+    sheet, mapping = proposed(groups, parts, *rows)
+    assert [line["company"]["name"] for _, line in converted(sheet, mapping).companies] == [row[0] for row in rows]
+
+
 def test_two_last_names_are_one():
     sheet, mapping = proposed(
         ("Nombre", "Apellido paterno", "Apellido materno", "Cargo"),

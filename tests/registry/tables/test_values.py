@@ -7,7 +7,7 @@ from muniment.registry.tables.amounts import decimal_sign
 from muniment.registry.tables.dates import order_of_dates
 from muniment.registry.tables.fields import ASK, Column
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.mapping import read_mapping
+from muniment.registry.tables.mapping import FileMapping, TableMapping, read_mapping
 from muniment.registry.tables.persons import LAST_FIRST, separator_of_people
 from muniment.registry.tables.proposing import propose
 from muniment.registry.tables.values import Lost, Noted, address_of, addresses_in, code_of_country, people_in, value_of
@@ -130,6 +130,8 @@ def test_counts_are_whole():
         ("-€5", {"decimal": "."}, "lost: is negative"),
         ("--€5", {"decimal": "."}, "lost: is not an amount"),
         ("-€-5", {"decimal": "."}, "lost: is not an amount"),
+        ("€5 EUR", {"decimal": "."}, "5.00"),
+        ("€5 USD", {"decimal": "."}, "lost: is not an amount"),
     ],
 )
 def test_amounts(text, options, found):
@@ -252,6 +254,30 @@ def test_questions_are_asked_for_what_the_column_does_not_decide():
     ]
     mapping.settle_questions()
     assert mapping.questions() == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "unit"), [("Treasury (EUR)", 1), ("Treasury (k€)", 1000), ("Treasury (M EUR)", 10**6)]
+)
+def test_the_unit_of_amounts_is_that_of_their_heading(heading, unit):
+    mapping = propose([Sheet("t", [["Company", heading], ["Acme Trust", "5"], ["Birch Trust", "6"]])], "t.csv")
+    assert (mapping.table[0].column[1].unit, mapping.questions()) == (unit, [])
+
+
+def test_a_letter_that_may_be_a_unit_of_amounts_is_asked():
+    mapping = propose(
+        [Sheet("t", [["Company", "Treasury (M)"], ["Acme Trust", "5 €"], ["Birch Trust", "6 €"]])], "t.csv"
+    )
+    assert mapping.questions() == ["t: Treasury (M): choose unit = 1, 1000 or 1000000"]
+    mapping.settle_questions()
+    assert mapping.table[0].column[1].unit == 1
+
+
+@pytest.mark.parametrize(("choice", "settled"), [(ASK, "no"), ("yes", "yes"), ("no", "no"), ("", "")])
+def test_a_preview_combines_rows_as_the_mapping_says(choice, settled):
+    mapping = FileMapping([TableMapping("t", "companies", 1, combine=choice)])
+    mapping.settle_questions()
+    assert mapping.table[0].combine == settled
 
 
 @pytest.mark.parametrize(

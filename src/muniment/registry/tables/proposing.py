@@ -781,7 +781,7 @@ medical, media, capital, global, international, national, foods, insurance, cons
 def _has_word_of_types(text: str) -> bool:
     known = (_WORDS_OF_TYPES | catalogue().organizations) - _NO_TYPES
     words = map(key, re.split(r"[\s\-/,()]+", text))
-    return key(text) in known or any(len(word) > 1 and word in known for word in words)
+    return key(text) in known or any(word in known for word in words)
 
 
 _BETTER_LAST: Final = (
