@@ -12,6 +12,8 @@ def test_ten_letters_of_a_private_text_in_a_script_without_spaces_are_not_shown(
     assert presentable(f"はい、{SECRET[3:13][::turn]}。", [SECRET], []) == ""
     assert presentable(f"はい、{SECRET[3:12][::turn]}。", [SECRET], []) != ""
     assert presentable(f"はい、{SECRET[3:13]}。", [SECRET], [SECRET]) != "", "the reader knows it anyway"
+    for letters in (SECRET[:10], SECRET[-10:]):
+        assert presentable(f"はい、{letters[::turn]}。", [SECRET], []) == ""
 
 
 def test_a_few_equal_letters_of_a_script_with_spaces_are_an_accident():
