@@ -127,6 +127,13 @@ def test_large_json_is_looked_at_and_not_parsed(monkeypatch):
     look(b" [" + b"1," * (5 << 20) + b"1]", "application/json")
 
 
+def test_json_is_parsed_up_to_a_size(monkeypatch):
+    monkeypatch.setattr(inspection, "MAX_JSON_BYTES", 8)
+    with pytest.raises(Rejected, match="not valid JSON"):
+        look(b'{"a": 1 ', "application/json")
+    look(b'{"a": 12 ', "application/json")
+
+
 def test_an_enormous_table_of_contents_is_not_even_read(monkeypatch):
     made = bytearray(files.docx())
     end = made.rindex(b"PK\x05\x06")
