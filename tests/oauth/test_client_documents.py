@@ -136,11 +136,16 @@ def test_a_site_of_another_name_is_refused(certificate):
             "https://app.example/./c",
         ),
         *("https://app.example:8443/c", "https://app.example:x/c", "https://app.example/c d", "ftp://app.example/c"),
-        "https://app.example\\@evil.example/c",
+        *("https://app.example\\@evil.example/c", "https://app.example/\x7f", "https://app.example/ä"),
     ],
 )
 def test_only_plain_https_addresses_with_a_path_name_a_document(identifier):
     assert not client_documents.is_document_address(identifier)
+
+
+@pytest.mark.parametrize("identifier", [ADDRESS, "https://app.example:443/c", "https://app.example/~ada/!c"])
+def test_a_plain_https_address_names_a_document(identifier):
+    assert client_documents.is_document_address(identifier)
 
 
 @pytest.mark.django_db

@@ -13,7 +13,7 @@ from muniment import masking
 from muniment.config import Config
 from muniment.masking import masked
 from muniment.server.app.app import App
-from muniment.server.observability.logs import MAX_CHARACTERS, Json, TextFormatter, request_id
+from muniment.server.observability.logs import MAX_CHARACTERS, Json, TextFormatter, request_id, set_up
 
 TOKEN = "mun_pat_" + "4" * 36
 
@@ -105,6 +105,26 @@ def test_the_line_of_a_request_has_method_path_and_status_as_fields(tmp_path):
     assert (line["milliseconds"], line["client"], line["requestId"]) == (2.1, "192.0.2.1", "abc-1")
     assert person.count("/uploads/***") == 1, "the message says it already"
     assert "milliseconds=2.1" in person
+
+
+@pytest.fixture
+def _set_up_again():
+    loggers = [logging.getLogger(), *map(logging.getLogger, list(logging.root.manager.loggerDict))]
+    levels, handlers = [logger.level for logger in loggers], logging.root.handlers[:]
+    yield
+    logging.captureWarnings(capture=False)
+    logging.root.handlers[:] = handlers
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+
+
+@pytest.mark.usefixtures("_set_up_again")
+def test_the_level_of_the_registrys_own_lines_is_set_and_libraries_stay_at_theirs():
+    own, library = logging.getLogger("muniment"), logging.getLogger("django")
+    for level, is_debug, is_info in (("debug", True, True), ("info", False, True), ("warning", False, False)):
+        set_up("json", level)
+        assert (own.isEnabledFor(logging.DEBUG), own.isEnabledFor(logging.INFO)) == (is_debug, is_info)
+        assert (library.isEnabledFor(logging.DEBUG), library.isEnabledFor(logging.INFO)) == (False, True)
 
 
 def test_a_structure_that_holds_itself_ends(written):
