@@ -16,8 +16,8 @@ from muniment.accounts import tokens
 from muniment.assessments.applications import submit_application
 from muniment.assessments.models import Application
 from muniment.kernel.actor import SCOPES
-from muniment.mcp import provenance
 from muniment.mcp.declarations import PROVENANCE
+from muniment.mcp.tools import answers
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import update_company
 from muniment.registry.people import profiles
@@ -281,9 +281,9 @@ def test_many_items_of_one_origin_share_a_mark(number):
     marks["company", "odd"] = "owner 2026-02-01"
     members = [f'"{key}":"{mark}"' for (_, key), mark in marks.items()]
     shown = [
-        msgspec.json.decode(provenance.encode(marks))["companies"],
-        msgspec.json.decode(provenance.of_published(b"{}", "company", members).marks)["companies"],
-        msgspec.json.decode(provenance.of_several(b"{}", [("company", each) for each in members]).marks)["companies"],
+        msgspec.json.decode(answers.encoded_marks(marks))["companies"],
+        msgspec.json.decode(answers.marked_published(b"{}", "company", members).marks)["companies"],
+        msgspec.json.decode(answers.marked_several(b"{}", [("company", each) for each in members]).marks)["companies"],
     ]
     whole = {key: mark for (_, key), mark in marks.items()}
     short = {"*": "imported 2026-01-31", "odd": "owner 2026-02-01"}

@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
+from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import Problem
 from muniment.mcp.declarations import Caller
 from muniment.mcp.protocol import transport
@@ -23,7 +24,7 @@ from muniment.mcp.protocol.transport import INVALID_PARAMS, RESOURCE_NOT_FOUND, 
 from services.mcp import Answer, Headers, ask
 
 Context = ServerRequestContext[Any, Request]
-CALLER = Caller(None, "127.0.0.1", "r-1")
+CALLER = Caller(VISITOR, "127.0.0.1", "r-1")
 
 
 @contextlib.contextmanager

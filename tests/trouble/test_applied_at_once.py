@@ -50,7 +50,7 @@ def at_once(handler, arguments, caller):
 
 
 def test_of_many_calls_at_once_with_one_token_one_applies(caller):
-    run_id = finished(caller.owner, of=program(owner("runner@example.org"))).run_id
+    run_id = finished(caller.actor, of=program(owner("runner@example.org"))).run_id
     submit = SharingTools("").submit_application
     asked = submit({"runId": run_id}, caller)["data"]["confirmation"]
     at_once(submit, {"runId": run_id, "confirm": asked["confirm"]}, caller)
@@ -58,14 +58,14 @@ def test_of_many_calls_at_once_with_one_token_one_applies(caller):
 
 
 def test_a_run_executed_many_times_at_once_is_paid_once(caller):
-    run = runs.start_run(caller.owner, company(caller.owner), framework()).run.row
+    run = runs.start_run(caller.actor, company(caller.actor), framework()).run.row
     outcomes = at_once(ReportTools("").execute_report_run, {"runId": run.pk}, caller)
     assert {each["data"]["state"] for each in outcomes} == {"queued"}, outcomes
-    balance = ledger.get_balance(caller.owner)
+    balance = ledger.get_balance(caller.actor)
     assert (balance.held, len(balance.holds)) == (10, 1)
 
 
 def test_a_document_deleted_many_times_at_once_is_deleted_once(caller):
-    paper = uploaded(caller.owner, company(caller.owner))
+    paper = uploaded(caller.actor, company(caller.actor))
     outcomes = at_once(DocumentTools("").delete_document, {"documentId": paper.pk}, caller)
     assert len({each["data"]["deletedAt"] for each in outcomes}) == 1, outcomes

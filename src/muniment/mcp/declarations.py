@@ -7,7 +7,6 @@ from typing import Final, Literal, NamedTuple
 from muniment.kernel.actor import Actor
 from muniment.kernel.asgi import Receive, Scope
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.kernel.problems import Unauthorized
 from muniment.mcp.extensions import APP_TYPE, SKILLS, UI, Skill, TextResource
 from muniment.store.published import ChangeRow
 
@@ -23,7 +22,7 @@ class Marked(NamedTuple):
 
     Args:
         content: structuredContent.
-        marks: the member `PROVENANCE` of the result's `_meta`; empty for none. See `muniment.mcp.provenance`.
+        marks: the member `PROVENANCE` of the result's `_meta`; empty for none. See `muniment.mcp.tools.answers`.
     """
 
     content: bytes
@@ -85,7 +84,7 @@ class Caller:
     The caller of a tool.
 
     Args:
-        actor: None on the public server.
+        actor: a visitor on the public server.
         client: the address for rate limits, after trusted proxies.
         request_id: the id for logs and internal errors.
         elicits: the client can ask its user by a form.
@@ -95,7 +94,7 @@ class Caller:
         waits: whether the call may take long.
     """
 
-    actor: Actor | None
+    actor: Actor
     client: str
     request_id: str
     elicits: bool = False
@@ -103,16 +102,6 @@ class Caller:
     state: str = ""
     report: Report | None = None
     waits: bool = True
-
-    @property
-    def scopes(self) -> frozenset[str]:
-        return self.actor.scopes if self.actor else frozenset()
-
-    @property
-    def owner(self) -> Actor:
-        if self.actor is None:
-            raise Unauthorized("This tool requires authentication.", "Send a bearer token.")
-        return self.actor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

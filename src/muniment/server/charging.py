@@ -13,7 +13,7 @@ are in ``Fairness`` (``kernel/fairness.py``).
 
 A call of a tool counts before its work, and nothing is given back if it fails:
 
-- one request: of the address, or of the account on the owner's server (``charge_public`` and ``Access.admit`` in
+- one request: of the address, or of the account on the owner's server (``admit`` and ``Access.admit`` in
   ``mcp/protocol/http.py``). No call is free;
 - one of ``writes`` if the tool can change something, before its arguments are read, also for a dry run
   (``ToolServer._start`` in ``mcp/protocol/transport.py``);

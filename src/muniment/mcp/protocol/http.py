@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from muniment.kernel import fairness
-from muniment.kernel.actor import SCOPES, Actor
+from muniment.kernel.actor import SCOPES, VISITOR, Actor
 from muniment.kernel.asgi import Receive, Scope, Send
 from muniment.kernel.fairness import Fairness, Holder, Limiter
 from muniment.kernel.http.representations import MAX_REMEMBERED_BYTES
@@ -331,11 +331,34 @@ class Access:
             raise self.fairness.refuse("unauthenticated", verdict, state)
 
 
-def charge_public(limiter: Limiter, scope: Scope, client: str) -> TooMany | None:
+def _charge_public(limiter: Limiter, scope: Scope, client: str) -> TooMany | None:
     """Charge a request to the public server; return the refusal if its address is over the limit."""
     state = scope.setdefault("state", {})
     verdict = state["verdict"] = limiter.take(client)
     return None if verdict.allowed else fairness.current().refuse("requests", verdict, state)
+
+
+async def admit(scope: Scope, access: Access | None, limiter: Limiter | None) -> Admitted:
+    """
+    Return the caller, and charge the limit that applies.
+
+    Args:
+        access: None for a public server, whose callers are visitors.
+        limiter: the limit of the addresses of a public server; None for no limit.
+    """
+    client = in_state(scope, "client")
+    actor, refusal = VISITOR, None
+    if access is not None:
+        actor, refusal = await access.admit(scope, client)
+    elif limiter is not None:
+        refusal = _charge_public(limiter, scope, client)
+    return Admitted(Caller(actor, client, in_state(scope, "request_id")), refusal)
+
+
+def in_state(scope: Scope, name: str) -> str:
+    """Return what the server noted of a request; "" if nothing."""
+    state = scope.get("state")
+    return str(state.get(name, "")) if state else ""
 
 
 async def read_prompt_body(headers: dict[bytes, bytes], receive: Receive, refusal: TooMany) -> bytes | None:

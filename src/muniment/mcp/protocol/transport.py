@@ -68,11 +68,12 @@ from muniment.mcp.protocol.http import (
     OriginPolicy,
     Reply,
     accepts_events,
-    charge_public,
+    admit,
     check_types,
     deliver,
     error_reply,
     headers_by_name,
+    in_state,
     preflight,
     read_body,
     read_prompt_body,
@@ -745,7 +746,7 @@ class ToolServer:
         except Problem as problem:
             reply = self.error_reply(problem)
         except Exception as error:  # noqa: BLE001 - it is logged
-            request_id = _state(scope, "request_id")
+            request_id = in_state(scope, "request_id")
             log_failure(log, error, "%s failed (request %s)", self.offer.name, request_id)
             reply = self.error_reply(unexpected(error, request_id))
         if reply is not None:
@@ -758,7 +759,7 @@ class ToolServer:
         method = scope["method"]
         if method == "OPTIONS":
             return preflight(headers)
-        admitted = await self._admit(scope)
+        admitted = await admit(scope, self.access, self.limiter)
         if method != "POST":
             _check_rate(admitted.refusal)
             refused = MethodNotAllowed(method, ALLOW)
@@ -789,16 +790,6 @@ class ToolServer:
             return await self._answer_call(asked, admitted)
         stream = EventStream(send, asked.params.progress_token) if accepts_events(headers) else None
         return await answer(partial(self._answer_call, asked, admitted), stream, receive)
-
-    async def _admit(self, scope: Scope) -> Admitted:
-        """Authenticate the caller, and charge the limit that applies."""
-        client, request_id = _state(scope, "client"), _state(scope, "request_id")
-        actor, refusal = None, None
-        if self.access is not None:
-            actor, refusal = await self.access.admit(scope, client)
-        elif self.limiter is not None:
-            refusal = charge_public(self.limiter, scope, client)
-        return Admitted(Caller(actor, client, request_id), refusal)
 
     def admit(self, headers: dict[bytes, bytes]) -> None:
         """Raise a problem for a Host, an Origin or a content type that is not allowed."""
@@ -845,7 +836,7 @@ class ToolServer:
 
     def _finished_result(self, method: str, params: JSONObject, caller: Caller, *, is_modern: bool) -> bytes:
         """Return the result of a list, of discovery, of the handshake or of a ping."""
-        listing = self._finished.listing(method, caller.scopes)
+        listing = self._finished.listing(method, caller.actor.scopes)
         if listing is not None:
             if as_params(params, ListParams).cursor is not None:
                 raise Fault(INVALID_PARAMS, "This list has only one page; call it without a cursor.")
@@ -900,11 +891,11 @@ class ToolServer:
             TooMany: the account is over its limit of calls that may change something.
         """
         tool = bound.tool
-        if tool.scope is not None and tool.scope not in caller.scopes:
+        if tool.scope is not None and tool.scope not in caller.actor.scopes:
             refused = self.access.missing(tool.scope) if self.access else Forbidden(_NO_CREDENTIAL, "")
             raise NotPermitted(refused)
         if self.access is not None and not tool.read_only:
-            self.access.fairness.take("writes", str(caller.owner.account_id))
+            self.access.fairness.take("writes", str(caller.actor.account_id))
         return tool.handler(bound.check(arguments or {}), caller)
 
     async def _answer_call(self, asked: ToolCall, admitted: Admitted, report: Report | None = None) -> Reply:
@@ -961,11 +952,6 @@ def _check_rate(refusal: TooMany | None) -> None:
     """Raise the *refusal* of a caller over a limit."""
     if refusal is not None:
         raise refusal
-
-
-def _state(scope: Scope, name: str) -> str:
-    state = scope.get("state")
-    return str(state.get(name, "")) if state else ""
 
 
 PING_S: Final = 15.0

@@ -19,11 +19,10 @@ from muniment.mcp.arguments import MAX_ADDRESS_CHARACTERS, taking_addresses
 from muniment.mcp.declarations import Declarations, Follow, Marked, Prompt, ResourceTemplate, Tool
 from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
-from muniment.mcp.provenance import INSTRUCTIONS, licence_sentence
 from muniment.mcp.skills.skills import PUBLIC as PUBLIC_SKILLS
 from muniment.mcp.skills.skills import skills
 from muniment.mcp.tools import answers
-from muniment.mcp.tools.answers import DETAIL, FIELDS
+from muniment.mcp.tools.answers import ABOUT_TEXTS, DETAIL, FIELDS, licence_sentence
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.output_schemas import (
     CHANGED,
@@ -57,7 +56,7 @@ and assessment frameworks. Everything is public and read-only.
 list_companies and list_people take q, filters and sort; their items have the slug (a company's id, a person's slug) \
 for get_company and get_person. \
 Page addresses and exact names work too.
-{INSTRUCTIONS}\
+{ABOUT_TEXTS}\
 - Answers are summaries without nulls, logos and times; …Truncated marks cut texts. fields returns only what it names, \
 e.g. ["treasury"]; detail "full" returns everything.
 - An answer has at most 60 KB; 25 items take 5 to 10 KB, with one field 1. Ask only for parts of \

@@ -18,7 +18,6 @@ import msgspec
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
-from muniment.mcp import provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked, NotAtOnce
 from muniment.mcp.tools import answers
 from muniment.mcp.tools.answers import FULL, Form, Shape
@@ -168,7 +167,7 @@ class PublicTools(PublicAnswers):
             items = shape.listed(read, form)
             rest = {**answers.paging(found), **found.guidance(), **self._facets(kind, query, counted)}
             content = answers.page(items, rest, self._item_url(kind), named=True)
-            return provenance.of_list(content, kind, found.provenance)
+            return answers.marked_list(content, kind, found.provenance)
 
         quick = not counted and self.reader.is_quick(query) and "positions" not in (form.fields or ())
         return self._cached(("mcp", kind, query, form, counted), (kind,), make, waits=caller.waits, quick=quick)
@@ -231,7 +230,7 @@ class PublicTools(PublicAnswers):
             rest |= self._facets("framework", query, counted)
             where = f"{self._api_url}/frameworks"
             made = answers.framework_items(items, rest, self._item_url("framework"), where=where)
-            return provenance.of_list(made, "framework", found.provenance)
+            return answers.marked_list(made, "framework", found.provenance)
 
         return self._cached(("mcp", "frameworks", query, form, counted, none), ("framework",), make)
 
@@ -319,7 +318,7 @@ class PublicTools(PublicAnswers):
                 raise self._unknown(kind, key, _FINDING[kind])
             return self._detail(kind, meant, fit, form)
         data = msgspec.json.decode(found.body)["data"]
-        made = provenance.of_published(fit(data, self._url(kind, key)), kind, found.provenance)
+        made = answers.marked_published(fit(data, self._url(kind, key)), kind, found.provenance)
         self._cache(("mcp", kind, key, form), made, found.version, (kind, key))
         return made
 
@@ -455,7 +454,7 @@ class ChangeTools(PublicAnswers):
                 answer["hint"] = f"Earlier changes than those of {oldest[0].at} are no longer recorded."
             named = self.reader.documents([name for name in summed if name in known])
             marks = [(kind, document.provenance[0]) for (kind, _), document in named.items()]
-            return provenance.of_several(msgspec.json.encode(answer), marks)
+            return answers.marked_several(msgspec.json.encode(answer), marks)
 
         return self._cached(("mcp", "changes", since), ("*",), make)
 

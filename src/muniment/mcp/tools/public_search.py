@@ -16,7 +16,6 @@ import msgspec
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
-from muniment.mcp import provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked
 from muniment.mcp.tools import answers
 from muniment.mcp.tools.near_statements import is_only_common, near_statement
@@ -73,7 +72,7 @@ class SearchTools(PublicAnswers):
             answer["hint"] = _hint_of(query, found)
         marks = [(result.kind, result.provenance) for result in found.results]
         marks += [(kind, document.provenance[0]) for (kind, _), document in published.items()]
-        return provenance.of_several(msgspec.json.encode(answer), marks)
+        return answers.marked_several(msgspec.json.encode(answer), marks)
 
     def _matches(self, query: str, found: Everything) -> list[JSONMapping]:
         former_names = {(kind, document.id): document.why for kind, document in found.closest if document.is_former}
@@ -131,7 +130,7 @@ class SearchTools(PublicAnswers):
             while len(content) > answers.BUDGET_BYTES:
                 text = cut(text, len(text) * 3 // 4)
                 content = msgspec.json.encode({**answer, "text": text})
-            return provenance.of_published(content, kind, found.provenance)
+            return answers.marked_published(content, kind, found.provenance)
 
         return self._cached(("mcp", "fetch", kind, key), (kind,), make, quick=False)
 

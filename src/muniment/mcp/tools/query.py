@@ -59,7 +59,7 @@ def query_tool(schema: Schema, reader: Callable[[], Reader]) -> Tool:
         parameters = {name: _value(value) for name, value in (arguments.get("params") or {}).items()}
         asked = Asked(arguments["sql"], parameters, arguments.get("limit", DEFAULT_ROWS), ROWS_BYTES)
         # As every other call, a statement is charged to the account, whose agent may share its address with others.
-        holder = f"account {caller.actor.account_id}" if caller.actor else caller.client
+        holder = f"account {caller.actor.account_id}" if caller.actor.account_id is not None else caller.client
         return await answer(reader(), asked, holder)
 
     cut = object_of({"by": list_of(STRING), "hint": STRING})

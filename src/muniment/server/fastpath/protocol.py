@@ -22,6 +22,7 @@ from typing import Any, Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from muniment.api.responses import Answer, status_line
+from muniment.kernel.actor import VISITOR
 from muniment.kernel.fairness import Verdict
 from muniment.kernel.http.representations import prefers_csv
 from muniment.kernel.json import JSONObject
@@ -317,7 +318,7 @@ class FastPathProtocol(LimitedProtocol):
                 given_id = value
         request_id = front.request_id(given_id)
         address, client = self._client()
-        caller = Caller(None, client, request_id.decode("ascii"), waits=False)
+        caller = Caller(VISITOR, client, request_id.decode("ascii"), waits=False)
         try:
             found = tools.call(self.headers, self._called_with, caller)
         except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it

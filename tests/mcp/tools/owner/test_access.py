@@ -11,7 +11,7 @@ from django.db import connection
 from make import registry as make
 from muniment.accounts import tokens
 from muniment.accounts.scopes import READ_SCOPES
-from muniment.kernel.actor import ALL_SCOPES, SCOPES
+from muniment.kernel.actor import ALL_SCOPES, SCOPES, VISITOR
 from muniment.mcp.declarations import Caller
 from muniment.mcp.protocol.transport import Bound
 from muniment.registry.people import profiles
@@ -299,7 +299,7 @@ def test_generated_requests_get_the_same_answer_on_the_fast_path_and_from_the_ap
     different, on_the_fast_path = [], 0
     with fictional_registry(tmp_path / "p.sqlite3") as reader, public_server(reader) as asker:
         fast = PublicToolAnswers(asker.server)
-        caller = Caller(None, "127.0.0.1", "r-1", waits=False)
+        caller = Caller(VISITOR, "127.0.0.1", "r-1", waits=False)
         for _ in range(1_300):
             name = chance.choice([*asker.server.tools, "update_my_company", "missing"])
             for headers, body in pair(chance, name, chance.choice(given)):

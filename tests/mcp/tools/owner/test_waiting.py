@@ -222,6 +222,6 @@ def test_progress_never_goes_back_though_a_run_begins_again():
         told.append(done)
 
     told = []
-    caller = SimpleNamespace(owner=SimpleNamespace(account_id=1), report=report)
+    caller = SimpleNamespace(actor=SimpleNamespace(account_id=1), report=report)
     asyncio.run(reports.Waiting(call, look).until_over("run", caller, 50, told=0))
     assert told == [1, 2, 3]

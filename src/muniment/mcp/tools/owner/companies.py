@@ -18,7 +18,6 @@ import msgspec
 from muniment.kernel.json import JSONMapping, JSONObject, encode
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import picture_address, timestamp, with_picture_addresses
-from muniment.mcp import provenance as marking
 from muniment.mcp.arguments import UNSHOWN, Addresses
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import answers, output_schemas
@@ -46,9 +45,7 @@ from muniment.mcp.tools.owner.tool import (
     PAGE,
     SLUG,
     UNDO,
-    dry_marked,
-    is_dry,
-    leading_from_pictures,
+    lead_from_pictures,
     owner_tool,
     page_of,
     rehearsal,
@@ -237,7 +234,7 @@ class CompanyTools:
         self._addresses = Addresses(base_url, frozenset())
 
     def list_my_companies(self, arguments: Arguments, caller: Caller) -> Marked:
-        found = listings.list_companies(caller.owner, **page_of(arguments))
+        found = listings.list_companies(caller.actor, **page_of(arguments))
         items = [
             {
                 "id": each.slug,
@@ -254,10 +251,10 @@ class CompanyTools:
         items = _LISTED.chosen(items, arguments)
         content = answers.page(items, answers.paging(found), lambda item: self._own_url(item["id"]))
         marks = {each.slug: each.provenance for each in found.items}
-        return Marked(content, marking.encode({("company", key): marks[key] for key in marking.keys(content)}))
+        return answers.marked_items(content, "company", marks)
 
     def get_my_company(self, arguments: Arguments, caller: Caller) -> Marked:
-        found = listings.get_company(caller.owner, arguments["slug"])
+        found = listings.get_company(caller.actor, arguments["slug"])
         public_url = f"{self._base_url}/companies/{quote(found.slug, safe='')}"
         whole = {
             **found.bundle,
@@ -269,7 +266,7 @@ class CompanyTools:
         }
         if HISTORY in arguments.get("parts", ()):
             found_entries = listings.company_history(
-                caller.owner, arguments["slug"], page_size=HISTORY_ROWS, with_values=False
+                caller.actor, arguments["slug"], page_size=HISTORY_ROWS, with_values=False
             )
             whole[HISTORY] = shown_entries(found_entries.items)
         plain = msgspec.json.decode(with_picture_addresses(encode(whole), self._base_url))
@@ -280,11 +277,18 @@ class CompanyTools:
         is_lean = parts is None and form.fields is None and not form.full and not window
         parts = None if form.fields is not None else parts
         answer = fit(named, self._own_url(found.slug), parts=parts, is_lean=is_lean, **window)
-        return marking.mark(answer, {("company", found.slug): found.provenance})
+        return answers.marked(answer, {("company", found.slug): found.provenance})
 
     def update_my_company(self, arguments: Arguments, caller: Caller) -> Marked:
-        with leading_from_pictures(arguments.get("changes") or {}, f"{self._own_url(arguments['slug'])}/logo"):
+        try:
             done = self._update(arguments, caller)
+        except BadRequest as refusal:
+            lead_from_pictures(refusal, arguments, f"{self._own_url(arguments['slug'])}/logo")
+            raise
+        notes = [*_notes(done.diff), *_replacements(done.replaced)]
+        undoing: JSONObject = {}
+        if done.entry_id is not None:
+            undoing = undo("update_my_company", done.entry_id, slug=done.company.slug)
         answer: JSONObject = {}
         if "company" in arguments.get("include", ()):
             answer["company"] = self._facts(done.company)
@@ -297,13 +301,12 @@ class CompanyTools:
         }
         answer |= {name: value for name, value in optional.items() if value}
         answer["diff"] = answers.shown(done.diff)
-        notes = [*_notes(done.diff), *_replacements(done.replaced)]
         if notes:
             answer["notes"] = notes
-        if done.entry_id is not None:
-            answer["undo"] = undo("update_my_company", done.entry_id, slug=done.company.slug)
-        answer = dry_marked(answer, arguments)
-        return marking.mark(answer, {("company", done.company.slug): done.company.provenance})
+        if undoing:
+            answer["undo"] = undoing
+        answer = answers.dry_marked(answer, arguments)
+        return answers.marked(answer, {("company", done.company.slug): done.company.provenance})
 
     def _facts(self, found: listings.OwnedCompany) -> JSONObject:
         company, url = dict(found.bundle["company"]), self._own_url(found.slug)
@@ -324,31 +327,31 @@ class CompanyTools:
         expected = arguments.get("expectedVersion")
         if entry is not None:
             return listings.revert_company(
-                caller.owner,
+                caller.actor,
                 arguments["slug"],
                 entry,
                 expected_version=expected,
                 overwrite=arguments.get("overwrite", False),
-                dry_run=is_dry(arguments),
+                dry_run=arguments.get("dryRun", False),
             )
         return listings.update_company(
-            caller.owner,
+            caller.actor,
             arguments["slug"],
             CompanyChange(self._addresses.in_positions(changes or {})),
             expected_version=expected,
             expected_totals=arguments.get("expectedTotals"),
-            dry_run=is_dry(arguments),
+            dry_run=arguments.get("dryRun", False),
         )
 
     def submit_for_review(self, arguments: Arguments, caller: Caller) -> JSONObject:
         slug, expected = arguments["slug"], arguments.get("expectedVersion")
         with rehearsal(arguments):
             if arguments.get("withdraw", False):
-                company = workflow.withdraw_submission(caller.owner, slug, expected_version=expected)
+                company = workflow.withdraw_submission(caller.actor, slug, expected_version=expected)
             else:
-                company = workflow.submit_company(caller.owner, slug, expected_version=expected)
+                company = workflow.submit_company(caller.actor, slug, expected_version=expected)
         shown = {"id": company.slug, "state": company.state, "version": company.version}
-        return {"data": dry_marked(shown, arguments)}
+        return {"data": answers.dry_marked(shown, arguments)}
 
     def _own_url(self, slug: str) -> str:
         return f"{self._base_url}/manage/companies/{quote(slug, safe='')}"

@@ -15,7 +15,6 @@ from muniment.documents.models import Document, DocumentState, TextState
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import timestamp
-from muniment.mcp import provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import answers
 from muniment.mcp.tools.answers import FIELDS, Members
@@ -38,8 +37,6 @@ from muniment.mcp.tools.owner.tool import (
     ID,
     PAGE,
     SLUG,
-    dry_marked,
-    is_dry,
     owner_tool,
     page_of,
     rehearsal,
@@ -106,29 +103,29 @@ class DocumentTools:
     def list_my_documents(self, arguments: Arguments, caller: Caller) -> Marked:
         deleted = arguments.get("deleted", False)
         found = operations.list_documents(
-            caller.owner, arguments.get("companySlug"), deleted=deleted, **page_of(arguments)
+            caller.actor, arguments.get("companySlug"), deleted=deleted, **page_of(arguments)
         )
         rest = {**answers.paging(found), "quota": found.quota.to_wire()}
         shown = _MEMBERS.chosen([records.to_wire(document) for document in found.items], arguments)
         content = answers.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")
-        marks = {each.pk: provenance.uploaded(timestamp(each.created_at)) for each in found.items}
-        return Marked(content, provenance.encode({("document", key): marks[key] for key in provenance.keys(content)}))
+        marks = {each.pk: answers.mark_of_upload(timestamp(each.created_at)) for each in found.items}
+        return answers.marked_items(content, "document", marks)
 
     def upload_document(self, arguments: Arguments, caller: Caller) -> Marked:
         document = uploads.upload_document(
-            caller.owner,
+            caller.actor,
             arguments["companySlug"],
             arguments["filename"],
             _content(arguments),
             content_type=arguments.get("contentType"),
-            dry_run=is_dry(arguments),
+            dry_run=arguments.get("dryRun", False),
         )
         return _marked(document, arguments, "documentId")
 
     def create_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
         with rehearsal(arguments):
             upload = uploads.begin_upload(
-                caller.owner,
+                caller.actor,
                 arguments["companySlug"],
                 arguments["filename"],
                 arguments.get("sizeBytes"),
@@ -136,29 +133,29 @@ class DocumentTools:
                 sha256=arguments.get("sha256"),
                 base_url=self._base_url,
             )
-        return {"data": dry_marked(upload.to_wire(), arguments, "uploadId", "url", "command")}
+        return {"data": answers.dry_marked(upload.to_wire(), arguments, "uploadId", "url", "command")}
 
     def complete_document_upload(self, arguments: Arguments, caller: Caller) -> Marked:
-        done = uploads.complete_upload(caller.owner, arguments["uploadId"], dry_run=is_dry(arguments))
+        done = uploads.complete_upload(caller.actor, arguments["uploadId"], dry_run=arguments.get("dryRun", False))
         return _marked(done, arguments)
 
     def delete_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
         document_id = arguments["documentId"]
         with rehearsal(arguments):
             if arguments.get("restore", False):
-                restored = operations.restore_document(caller.owner, document_id)
+                restored = operations.restore_document(caller.actor, document_id)
                 shown: JSONObject = {"documentId": restored.pk, "deletedAt": None, "restorableUntil": None}
             else:
-                document = operations.delete_document(caller.owner, document_id)
+                document = operations.delete_document(caller.actor, document_id)
                 restorable = records.restorable_until(document)
                 shown = {"documentId": document.pk, "deletedAt": timestamp(document.deleted_at or restorable)}
                 shown["restorableUntil"] = timestamp(restorable)
-        return {"data": dry_marked(shown, arguments)}
+        return {"data": answers.dry_marked(shown, arguments)}
 
     def read_document(self, arguments: Arguments, caller: Caller) -> Marked:
         document_id = arguments["documentId"]
         place = {name: arguments[name] for name in ("page", "offset") if name in arguments}
-        found = operations.read_text(caller.owner, document_id, characters=arguments.get("limit", READ), **place)
+        found = operations.read_text(caller.actor, document_id, characters=arguments.get("limit", READ), **place)
         answer = {
             "documentId": document_id,
             "pages": [{"page": number, "text": text} for number, text in found.pages],
@@ -166,13 +163,13 @@ class DocumentTools:
             "nextPage": found.next_page,
             "nextOffset": found.next_offset,
         }
-        mark = provenance.uploaded(timestamp(found.document.created_at))
-        return provenance.mark(answer, {("document", document_id): mark})
+        mark = answers.mark_of_upload(timestamp(found.document.created_at))
+        return answers.marked(answer, {("document", document_id): mark})
 
 
 def _marked(document: Document, arguments: Arguments, *created: str) -> Marked:
-    shown = dry_marked(records.to_wire(document), arguments, *created)
-    return provenance.mark(shown, {("document", document.pk): provenance.uploaded(shown["createdAt"])})
+    shown = answers.dry_marked(records.to_wire(document), arguments, *created)
+    return answers.marked(shown, {("document", document.pk): answers.mark_of_upload(shown["createdAt"])})
 
 
 def _content(arguments: Arguments) -> bytes:

@@ -12,7 +12,6 @@ from muniment.accounts.scopes import in_order
 from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
-from muniment.mcp import provenance as marking
 from muniment.mcp import web_pages
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import answers, output_schemas
@@ -25,9 +24,7 @@ from muniment.mcp.tools.owner.tool import (
     ENTRY,
     EXPECTED_VERSION,
     UNDO,
-    dry_marked,
-    is_dry,
-    leading_from_pictures,
+    lead_from_pictures,
     owner_tool,
     revert_arguments,
     shown_entries,
@@ -62,7 +59,7 @@ class ProfileTools:
         self._profile = profile(schema.person)
 
     def get_my_profile(self, arguments: Arguments, caller: Caller) -> Marked:
-        actor = caller.owner
+        actor = caller.actor
         person = profiles.get_profile(actor)
         companies = listings.list_companies(actor, page_size=100)
         answer: JSONObject = {
@@ -83,7 +80,7 @@ class ProfileTools:
             answer["history"] = shown_entries(profiles.profile_history(actor, page_size=_HISTORY_ROWS).items)
         (answer,) = _MEMBERS.chosen([answer], arguments)
         content = answers.record(answer, f"{self._base_url}/manage/profile", "companies")
-        return Marked(content, marking.encode(marks))
+        return Marked(content, answers.encoded_marks(marks))
 
     @staticmethod
     def _positions(actor: Actor) -> JSONObject:
@@ -102,20 +99,23 @@ class ProfileTools:
         if len(arguments.keys() & {"changes", "positions", "revert"}) != 1:
             raise BadRequest("The call needs changes, positions or revert.", "Send one of them in each call.")
         page = f"{self._base_url}{web_pages.PROFILE}"
-        with leading_from_pictures(arguments.get("changes") or {}, page):
-            done = self._update(arguments, caller.owner)
+        try:
+            done = self._update(arguments, caller.actor)
+        except BadRequest as refusal:
+            lead_from_pictures(refusal, arguments, page)
+            raise
         person = self._person(done.person)
         answers.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
         shown: JSONObject = {"person": person, "applied": done.applied, "diff": answers.shown(done.diff)}
         if done.entry_id is not None:
             shown["undo"] = undo("update_my_profile", done.entry_id)
-        answer = dry_marked(shown, arguments)
-        return marking.mark(answer, {("person", done.person.slug): provenance.mark(vars(done.person))})
+        answer = answers.dry_marked(shown, arguments)
+        return answers.marked(answer, {("person", done.person.slug): provenance.mark(vars(done.person))})
 
     @staticmethod
     def _update(arguments: Arguments, actor: Actor) -> profiles.ProfileUpdate:
         """Apply the changes of a call, answer positions, or revert a change of the history."""
-        dry_run = is_dry(arguments)
+        dry_run = arguments.get("dryRun", False)
         expected = arguments.get("expectedVersion")
         if "revert" in arguments:
             overwrite = arguments.get("overwrite", False)

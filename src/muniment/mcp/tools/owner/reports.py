@@ -21,7 +21,7 @@ from muniment.assessments.operations import RunView, Standing
 from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.json import JSONObject
-from muniment.mcp import provenance, web_pages
+from muniment.mcp import web_pages
 from muniment.mcp.declarations import Arguments, Caller, Marked, Report, Tool
 from muniment.mcp.tools import answers, output_schemas
 from muniment.mcp.tools.answers import FIELDS, Members
@@ -43,7 +43,6 @@ from muniment.mcp.tools.owner.tool import (
     ID,
     PAGE,
     SLUG,
-    dry_marked,
     owner_tool,
     page_of,
     rehearsal,
@@ -106,7 +105,7 @@ class Waiting:
 
     async def until_over(self, run_id: str, caller: Caller, seconds: float, *, told: int = -1) -> None:
         """Return when the run is no longer active, after so many *seconds*, or at once if too many wait."""
-        account = caller.owner.account_id
+        account = caller.actor.account_id
         is_full = self._accounts[account] >= WAITS_OF_AN_ACCOUNT or len(self._waits) >= WAITS
         if self._is_ending or is_full:
             return
@@ -307,7 +306,7 @@ class ReportTools:
 
     def get_credits(self, arguments: Arguments, caller: Caller) -> JSONObject:
         url = f"{self._base_url}/manage/credits"
-        found = get_balance(caller.owner).to_wire()
+        found = get_balance(caller.actor).to_wire()
         for entry in found["entries"]:
             answers.cut_text(entry, "note", _NOTE_CHARACTERS, url)
         if billing.is_on():
@@ -318,50 +317,50 @@ class ReportTools:
     def start_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
         with rehearsal(arguments):
             started = operations.start_run(
-                caller.owner,
+                caller.actor,
                 arguments["companySlug"],
                 arguments["frameworkId"],
                 document_ids=arguments.get("documentIds") or (),
                 idempotency_key=arguments.get("idempotencyKey"),
             )
-        return {"data": dry_marked(started.to_wire(), arguments, "runId")}
+        return {"data": answers.dry_marked(started.to_wire(), arguments, "runId")}
 
     def execute_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
         with rehearsal(arguments):
-            run = operations.execute_run(caller.owner, arguments["runId"])
-        return {"data": dry_marked(run.to_wire(), arguments)}
+            run = operations.execute_run(caller.actor, arguments["runId"])
+        return {"data": answers.dry_marked(run.to_wire(), arguments)}
 
     def get_report_run_status(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        return {"data": operations.get_run(caller.owner, arguments["runId"]).to_wire()}
+        return {"data": operations.get_run(caller.actor, arguments["runId"]).to_wire()}
 
     def list_my_runs(self, arguments: Arguments, caller: Caller) -> Marked:
         slug, state = arguments.get("companySlug"), arguments.get("state")
-        found = operations.list_runs(caller.owner, slug, state=state, **page_of(arguments))
+        found = operations.list_runs(caller.actor, slug, state=state, **page_of(arguments))
         sent = applications.states_of(each.row.pk for each in found.items)
         items = [_lean(each, *sent.get(each.row.pk, ())) for each in found.items]
         marks = {}
         for item in items:
             if "reportId" in item:  # a run that has not succeeded has no report
-                marks["report", item["reportId"]] = provenance.uploaded(item["createdAt"])
+                marks["report", item["reportId"]] = answers.mark_of_upload(item["createdAt"])
         items = _RUNS.chosen(items, arguments)
         content = answers.page(items, answers.paging(found), lambda _: f"{self._base_url}/manage/reports")
-        return Marked(content, provenance.encode(marks))
+        return Marked(content, answers.encoded_marks(marks))
 
     def cancel_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
         with rehearsal(arguments):
-            run = operations.cancel_run(caller.owner, arguments["runId"])
-        return {"data": dry_marked(run.to_wire(), arguments)}
+            run = operations.cancel_run(caller.actor, arguments["runId"])
+        return {"data": answers.dry_marked(run.to_wire(), arguments)}
 
     def compare_reports(self, arguments: Arguments, caller: Caller) -> Marked:
         runs = arguments["runId"], arguments["otherRunId"]
-        found = comparison.compare_runs(caller.owner, *runs)
+        found = comparison.compare_runs(caller.actor, *runs)
         url = f"{self._base_url}/manage/reports/compare?{urlencode({'run': runs[0], 'with': runs[1]})}"
         reports = (found.before, found.after)
-        marks = {("report", each.pk): provenance.uploaded(each.document["createdAt"]) for each in reports}
-        return provenance.mark(comparison.to_wire(found, url), marks)
+        marks = {("report", each.pk): answers.mark_of_upload(each.document["createdAt"]) for each in reports}
+        return answers.marked(comparison.to_wire(found, url), marks)
 
     def get_report(self, arguments: Arguments, caller: Caller) -> Marked:
-        report = operations.get_report(caller.owner, arguments["runId"])
+        report = operations.get_report(caller.actor, arguments["runId"])
         document = report.shown
         url = f"{self._base_url}/manage/reports/{document['runId']}"
         form = arguments.get("format", "summary")
@@ -373,7 +372,7 @@ class ReportTools:
             view = report_views.full if form == "full" else report_views.summary
             answer = view(document, url, rises)
         (shown,) = _REPORTED.chosen([answer], arguments)
-        return provenance.mark(shown, {("report", document["reportId"]): provenance.uploaded(document["createdAt"])})
+        return answers.marked(shown, {("report", document["reportId"]): answers.mark_of_upload(document["createdAt"])})
 
 
 def _lean(run: RunView, application: str = "", note: str = "") -> JSONObject:

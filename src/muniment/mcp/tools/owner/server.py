@@ -15,9 +15,9 @@ from muniment.mcp.arguments import taking_addresses
 from muniment.mcp.declarations import Declarations
 from muniment.mcp.protocol.http import Access, BearerAuthentication, OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
-from muniment.mcp.provenance import INSTRUCTIONS
 from muniment.mcp.skills.skills import OWNER as OWNER_SKILLS
 from muniment.mcp.skills.skills import PROMPTS, skills
+from muniment.mcp.tools.answers import ABOUT_TEXTS
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.owner.companies import company_tools
 from muniment.mcp.tools.owner.documents import document_tools
@@ -39,7 +39,7 @@ You act for one user, limited to what this user owns in the registry and to the 
 - Start with list_my_companies: its id is the slug that the other tools take; page addresses and exact names work \
 too. get_my_company returns a listing with its version, even before it is public. query answers SQL about all that is \
 public.
-{INSTRUCTIONS}\
+{ABOUT_TEXTS}\
 - update_my_company changes only the fields in `changes`: absent fields stay, null clears, lists replace, objects \
 merge by key. Try it with dryRun true, show the diff, then send it with expectedVersion. If the version has changed, \
 read the listing again and repeat.

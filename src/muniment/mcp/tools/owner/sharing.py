@@ -23,10 +23,10 @@ from muniment.assessments.models import Application
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import summary_path, timestamp
-from muniment.mcp import provenance
 from muniment.mcp.declarations import Answer, Arguments, Caller, InputRequired, Marked, Tool
+from muniment.mcp.tools import answers
 from muniment.mcp.tools.output_schemas import BOOLEAN, MOMENT, STRING, object_of, one_of, single, strings
-from muniment.mcp.tools.owner.tool import DRY, DRY_RUN, ID, dry_marked, is_dry, owner_tool, rehearsal
+from muniment.mcp.tools.owner.tool import DRY, DRY_RUN, ID, owner_tool, rehearsal
 from muniment.oauth.token_authentication import Bridge
 from muniment.schema.record import nullable
 
@@ -68,22 +68,22 @@ class SharingTools:
         run_id, shared, url = arguments["runId"], arguments.get("shared", True), None
         with rehearsal(arguments):
             if shared:
-                url = f"{self._base_url}/reports/shared/{sharing.share_report(caller.owner, run_id)}"
+                url = f"{self._base_url}/reports/shared/{sharing.share_report(caller.actor, run_id)}"
             else:
-                sharing.unshare_report(caller.owner, run_id)
-        shown = {"runId": run_id, "shared": shared, "url": None if is_dry(arguments) else url}
-        return {"data": dry_marked(shown, arguments)}
+                sharing.unshare_report(caller.actor, run_id)
+        shown = {"runId": run_id, "shared": shared, "url": None if arguments.get("dryRun", False) else url}
+        return {"data": answers.dry_marked(shown, arguments)}
 
     def _publish(self, arguments: Arguments, caller: Caller) -> JSONObject:
         """Publish the score of a report, or withdraw it."""
         run_id, what, url = arguments["runId"], arguments["publish"], None
         with rehearsal(arguments):
             if what == "withdraw":
-                scores.withdraw_score(caller.owner, run_id)
+                scores.withdraw_score(caller.actor, run_id)
             else:
-                made = scores.publish_score(caller.owner, run_id, sections=what == "sections")
+                made = scores.publish_score(caller.actor, run_id, sections=what == "sections")
                 url = self._base_url + summary_path(made.company.slug, made.framework.slug)
-        return {"data": dry_marked({"runId": run_id, "shared": what != "withdraw", "url": url}, arguments)}
+        return {"data": answers.dry_marked({"runId": run_id, "shared": what != "withdraw", "url": url}, arguments)}
 
     def submit_application(self, arguments: Arguments, caller: Caller) -> Answer:
         run_id = arguments["runId"]
@@ -91,8 +91,8 @@ class SharingTools:
         try:
             with rehearsal(arguments):
                 if arguments.get("withdraw", False):
-                    return _marked(applications.withdraw_report(caller.owner, run_id), arguments)
-                with applications.submission(caller.owner, run_id) as draft:
+                    return _marked(applications.withdraw_report(caller.actor, run_id), arguments)
+                with applications.submission(caller.actor, run_id) as draft:
                     receiver, of = draft.receiver, draft.framework
                     bound = [draft.report.applications.count(), receiver.slug, of.slug]
                     asked = question(
@@ -104,7 +104,7 @@ class SharingTools:
                         receiver=receiver.slug,
                         frameworkId=of.slug,
                     )
-                    if not is_dry(arguments):
+                    if not arguments.get("dryRun", False):
                         require(asked, caller, arguments, bound=bound)
         except Unconfirmed as unconfirmed:
             return {"data": {"runId": run_id, "state": _NOT_SUBMITTED, "confirmation": unconfirmed.question}}
@@ -125,10 +125,10 @@ def _marked(application: Application, arguments: Arguments, asked: JSONObject | 
         shown["decidedAt"] = timestamp(application.decided_at)
     if application.note:
         shown["note"] = application.note
-    if asked and is_dry(arguments):
+    if asked and arguments.get("dryRun", False):
         shown["confirmation"] = asked
-    mark = provenance.uploaded(application.report.document["createdAt"])
-    return provenance.mark(dry_marked(shown, arguments), {("report", application.report_id): mark})
+    mark = answers.mark_of_upload(application.report.document["createdAt"])
+    return answers.marked(answers.dry_marked(shown, arguments), {("report", application.report_id): mark})
 
 
 def sharing_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
@@ -240,7 +240,7 @@ def require(asked: JSONObject, caller: Caller, arguments: Arguments, *, bound: o
 
 
 def _digest(caller: Caller, arguments: Arguments, bound: object) -> str:
-    actor = caller.owner
+    actor = caller.actor
     rest = {name: value for name, value in arguments.items() if name not in _OTHERS}
     meant = [actor.account_id, actor.credential_id, rest, bound]
     return hashlib.sha256(msgspec.json.encode(meant, order="deterministic")).hexdigest()[:32]

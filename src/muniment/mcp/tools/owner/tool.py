@@ -93,7 +93,7 @@ def _by_name(
         for name, kind in keys.items():
             text = arguments.get(name)
             if text is not None:
-                slug = company_slug(caller.owner, text) if kind == "company" else framework_slug(text)
+                slug = company_slug(caller.actor, text) if kind == "company" else framework_slug(text)
                 if slug != text:
                     arguments = {**arguments, name: slug}
         return handler(arguments, caller)
@@ -159,15 +159,10 @@ DRY: Final[dict[str, JSONMapping]] = {"dryRun": {"type": "boolean"}}
 """The member of a dry run's answer, which is optional."""
 
 
-def is_dry(arguments: Arguments) -> bool:
-    """Return whether a call only shows what it would do."""
-    return bool(arguments.get("dryRun", False))
-
-
 @contextmanager
 def rehearsal(arguments: Arguments) -> Iterator[None]:
     """Undo what the block does if the call is dry."""
-    if not is_dry(arguments):
+    if not arguments.get("dryRun", False):
         yield
         return
     with transaction.atomic():
@@ -175,19 +170,7 @@ def rehearsal(arguments: Arguments) -> Iterator[None]:
         transaction.set_rollback(True)
 
 
-def dry_marked(answer: JSONObject, arguments: Arguments, *created: str) -> JSONObject:
-    """Return an answer; that of a dry run is marked, and lacks the members that only the call itself *created*."""
-    if not is_dry(arguments):
-        return answer
-    return {name: value for name, value in answer.items() if name not in created} | {"dryRun": True}
-
-
-@contextmanager
-def leading_from_pictures(changes: JSONMapping, page: str) -> Iterator[None]:
-    """Let the refusal of *changes* that have a picture name the *page* on which it is changed."""
-    try:
-        yield
-    except BadRequest as refusal:
-        if not PICTURES.isdisjoint(changes):
-            refusal.hint = f"The picture is changed in the web app: {page}. {refusal.hint}"
-        raise
+def lead_from_pictures(refusal: BadRequest, arguments: Arguments, page: str) -> None:
+    """Let the *refusal* of changes that have a picture name the *page* on which it is changed."""
+    if not PICTURES.isdisjoint(arguments.get("changes") or {}):
+        refusal.hint = f"The picture is changed in the web app: {page}. {refusal.hint}"
