@@ -172,7 +172,7 @@ def test_a_frontier_continues_from_the_hashes_that_it_had(size):
     hashes = [log.node(level, index) for level, index in frontier_nodes(size)]
     frontier = Frontier(size, hashes)
     assert frontier.root() == log.roots[size]
-    assert frontier.hashes == tuple(hashes)
+    assert frontier.hashes == hashes
     nodes = frontier.append(log.leaves[size])
     assert nodes[0] == (0, size, log.leaves[size])
     assert frontier.size == size + 1

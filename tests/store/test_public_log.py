@@ -1,22 +1,20 @@
 """A leaf depends on every part of a change and on its salt; tiles and nodes are those of the tree."""
 
-from itertools import islice
-
 import pytest
 
 from make.published import company
 from muniment.kernel.merkle import EMPTY_ROOT, consistency_proof, inclusion_proof, leaf_hash, root_at, root_of
 from muniment.store import public_log
-from muniment.store.public_log import Tiles, leaf_of, salts
+from muniment.store.public_log import StateDigest, Tiles, leaf_of, salts
 
 
 def test_two_leaves_of_the_same_change_differ_by_their_salt():
-    one, two = (leaf_of(salt, "person", "ada", "updated", None) for salt in islice(salts(), 2))
+    one, two = (leaf_of(salt, "person", "ada", "updated", None) for salt in salts(2))
     assert one != two
 
 
 def test_no_salt_comes_twice():
-    drawn = [*islice(salts(), 100), *islice(salts(), 100)]
+    drawn = [*salts(100), *salts(100)]
     assert len(set(drawn)) == 200
     assert {len(salt) for salt in drawn} == {16}
 
@@ -72,3 +70,14 @@ def test_a_log_keeps_the_origin_that_it_has(publisher):
     assert state.origin == f"registry.example/{state.name}"
     public_log.name_origin(publisher.connection, "other.example")
     assert public_log.state(publisher.connection).origin == state.origin
+
+
+def test_the_digest_of_the_state_depends_on_kind_key_and_body():
+    def digest(*documents):
+        found = StateDigest()
+        for document in documents:
+            found.add(*document)
+        return found.digest()
+
+    states = [(), (("a", "b", b"c"),), (("ab", "", b"c"),), (("a", "b", b"d"),), (("a", "b", b"c"), ("a", "c", b"c"))]
+    assert len({digest(*state) for state in states}) == len(states)

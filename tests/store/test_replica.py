@@ -14,7 +14,7 @@ from make.published import AT, company, framework, person
 from make.queries import companies_by
 from muniment.config import Config
 from muniment.server.process.server_process import Process
-from muniment.store import chain, postgres_feed, public_log
+from muniment.store import postgres_feed, public_log
 from muniment.store import replica as replica_module
 from muniment.store.published import FeedAheadError, FeedDivergedError, put_stamp
 from muniment.store.published_document import PublishedEntry
@@ -260,7 +260,7 @@ def test_a_running_node_heals_from_a_history_that_the_database_no_longer_has(sou
     wait_until(healed, within_s=60, what="the history of the database")
     assert follower.rebuilds["diverged"] == 1
     assert "another history" in caplog.text
-    assert chain.state_digest(follower._file) == state_of(source)
+    assert public_log.state_digest(follower._file) == state_of(source)
     if others:
         assert reader.changes(2, 100, kept).rows[0].sequence == 3
     with pytest.raises(FeedDivergedError if lost <= 2 + others else FeedAheadError):
@@ -320,7 +320,7 @@ def test_a_node_that_only_read_a_standby_which_lagged_does_not_renew_the_feed(so
 
 def state_of(feed):
     with feed.connection.transaction():
-        return chain.state_digest(feed.connection)
+        return public_log.state_digest(feed.connection)
 
 
 def test_documents_that_were_rendered_again_without_an_entry_are_copied_again(source, follower, reader):
@@ -331,7 +331,7 @@ def test_documents_that_were_rendered_again_without_an_entry_are_copied_again(so
         changed = company(1, name="Rendered again")
         source.connection.execute("UPDATE published_document SET document = %s", (msgspec.msgpack.encode(changed),))
         edition = postgres_feed.head(source.connection).edition
-        chain.begin(source.connection, edition, public_log.continue_log(source.connection, edition))
+        public_log.begin_chain(source.connection, edition, public_log.continue_log(source.connection, edition))
     assert follower.catch_up() is True
     reader.refresh()
     assert b"Rendered again" in reader.document("company", "company-1").body

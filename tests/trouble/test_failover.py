@@ -15,7 +15,7 @@ import msgspec
 import psycopg
 import pytest
 
-from muniment.store import chain
+from muniment.store import public_log
 from muniment.store.published_document import PublishedDocument
 from services.editors import Editors, website
 from services.follower import Follower
@@ -48,7 +48,7 @@ def state_of_primary(node, name):
     with psycopg.connect(node.url(name), connect_timeout=3) as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         (edition,) = connection.execute("SELECT value FROM published_edition").fetchone()
-        return edition, bytes(chain.latest(connection).chain), chain.state_digest(connection)
+        return edition, bytes(public_log.latest_link(connection).chain), public_log.state_digest(connection)
 
 
 def state_of_node(node):
@@ -56,7 +56,7 @@ def state_of_node(node):
     with closing(sqlite3.connect(f"file:{node.data}/published.sqlite3?mode=ro", uri=True, timeout=10)) as file:
         file.execute("BEGIN")
         (edition,) = file.execute("SELECT edition FROM published_meta").fetchone()
-        return edition, bytes(chain.latest(file).chain), chain.state_digest(file)
+        return edition, bytes(public_log.latest_link(file).chain), public_log.state_digest(file)
 
 
 def differences(nodes, node, name):

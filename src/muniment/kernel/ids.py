@@ -5,6 +5,8 @@ import re
 import time
 import unicodedata
 from datetime import UTC, datetime
+from functools import partial
+from typing import Final
 
 from muniment.kernel.phrases.phrase import Phrase
 
@@ -16,8 +18,8 @@ _FORBIDDEN_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
-def now() -> datetime:
-    return datetime.now(UTC)
+now: Final = partial(datetime.now, UTC)
+"""Return the present time, in UTC."""
 
 
 def slug_fault(slug: str) -> str | None:

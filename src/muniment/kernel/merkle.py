@@ -64,17 +64,13 @@ class Frontier:
         hashes: those of its complete subtrees: one for each bit that is set in *size*, from the highest on.
     """
 
-    __slots__ = ("_hashes", "size")
+    __slots__ = ("hashes", "size")
 
     def __init__(self, size: int = 0, hashes: Iterable[bytes] = ()) -> None:
         self.size = size
-        self._hashes = list(hashes)
-        if len(self._hashes) != size.bit_count():
-            raise ValueError(f"a log of {size} leaves has {size.bit_count()} subtrees, not {len(self._hashes)}")
-
-    @property
-    def hashes(self) -> tuple[bytes, ...]:
-        return tuple(self._hashes)
+        self.hashes = list(hashes)
+        if len(self.hashes) != size.bit_count():
+            raise ValueError(f"a log of {size} leaves has {size.bit_count()} subtrees, not {len(self.hashes)}")
 
     def append(self, leaf: bytes) -> list[Node]:
         """Append the hash of a leaf, and return the nodes that it makes or completes, the leaf first."""
@@ -82,15 +78,15 @@ class Frontier:
         nodes = [Node(level, index, made)]
         # Each bit that is set at the end of the index is a left sibling of the same size.
         while index & 1:
-            made = node_hash(self._hashes.pop(), made)
+            made = node_hash(self.hashes.pop(), made)
             level, index = level + 1, index >> 1
             nodes.append(Node(level, index, made))
-        self._hashes.append(made)
+        self.hashes.append(made)
         self.size += 1
         return nodes
 
     def root(self) -> bytes:
-        return _joined(self._hashes)
+        return _joined(self.hashes)
 
 
 def frontier_nodes(size: int) -> list[tuple[int, int]]:

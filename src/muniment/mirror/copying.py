@@ -32,10 +32,10 @@ from muniment.kernel.problems import BadRequest, Conflict
 from muniment.kernel.wire import parse_timestamp
 from muniment.mirror.origin import File, Origin
 from muniment.schema.objects import Schema
-from muniment.store import chain, published
-from muniment.store.chain import Link
+from muniment.store import public_log, published
 from muniment.store.database import erasure, node_copy
 from muniment.store.exports.files import NAMES
+from muniment.store.public_log import Link
 from muniment.store.published_document import Kind, PublishedDocument, PublishedEntry
 
 CHANGES_AT_ONCE: Final = 1_000
@@ -298,7 +298,7 @@ class Mirror(Following):
             edition, epoch, _ = published.head(file)
             if epoch == published.UNBUILT or not published.is_current(file):
                 return None
-            link = chain.latest(file)
+            link = public_log.latest_link(file)
             known = None if link is None or link.sequence != edition else bytes(link.chain).hex()
             return Place(published.feed_of(epoch), edition, known)
 
@@ -316,7 +316,7 @@ class Mirror(Following):
             published.clear(file, epoch=_epoch(place.feed_id), edition=place.after)
             published.load(file, self._documents(snapshot, schema), at=snapshot.at)
             if place.chain is not None:
-                chain.copy(file, [Link(place.after, bytes.fromhex(place.chain))])
+                public_log.copy_links(file, [Link(place.after, bytes.fromhex(place.chain))])
             file.execute("COMMIT")
 
         node_copy.replace(self._path, node_copy.identity(self._path), fill)
@@ -367,7 +367,7 @@ class Mirror(Following):
                 _require_edition(file, place.after)
                 published.apply(file, entries, is_copy=True)
                 links = [Link(each.sequence, bytes.fromhex(each.chain)) for each in page.data if each.chain]
-                chain.copy(file, links)
+                public_log.copy_links(file, links)
                 if page.feed_id != place.feed_id:
                     published.set_epoch(file, _epoch(page.feed_id))
                 if has_erasure:

@@ -15,7 +15,7 @@ import msgspec
 import psycopg
 
 from muniment.kernel.http.representations import digest
-from muniment.store import chain, public_log
+from muniment.store import public_log
 from muniment.store.database.erasure import OF_ERASED
 from muniment.store.published import (
     CHANGES_KEPT,
@@ -25,6 +25,7 @@ from muniment.store.published import (
     decode_fields,
     encode_fields,
     mark_in,
+    put_stamp,
 )
 from muniment.store.published_document import PublishedDocument, PublishedEntry
 
@@ -39,7 +40,7 @@ _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS published_change (
         sequence bigint PRIMARY KEY, kind text NOT NULL, key text COLLATE "C" NOT NULL, change text NOT NULL,
         at text NOT NULL, fields text)""",
-    chain.POSTGRESQL_TABLE,
+    public_log.POSTGRESQL_CHAIN,
     STAMP_TABLE,
     *public_log.POSTGRESQL_TABLES,
 )
@@ -155,7 +156,7 @@ def mark_epoch(connection: Connection, mark: str) -> None:
         connection.execute("UPDATE published_edition SET epoch = epoch || '-' || %s", (mark,))
 
 
-def apply(connection: Connection, entries: Iterable[PublishedEntry]) -> None:
+def apply(connection: Connection, entries: Iterable[PublishedEntry], *, stamp: str = "") -> None:
     last, at = 0, ""
     log = public_log.Log(connection)
     with connection.cursor() as cursor:
@@ -179,11 +180,13 @@ def apply(connection: Connection, entries: Iterable[PublishedEntry]) -> None:
                 ],
             )
             last, at = batch[-1].sequence, max(at, *(entry.at for entry in batch), "")
+    if stamp:
+        put_stamp(connection, last, stamp)
     if last:
         connection.execute("UPDATE published_edition SET at = greatest(at, %s)", (at,))
     if last > CHANGES_KEPT:
         connection.execute("DELETE FROM published_change WHERE sequence <= %s", (last - CHANGES_KEPT,))
-        chain.trim(connection, last - CHANGES_KEPT)
+        public_log.trim_chain(connection, last - CHANGES_KEPT)
 
 
 def _batches(entries: Iterable[PublishedEntry]) -> Iterator[list[PublishedEntry]]:

@@ -7,15 +7,22 @@ where documents change without an entry in the feed, the log is continued by lea
 
 What is stored: for each leaf what it is a hash of, and the leaf itself once its person was erased; the hash of each
 tile that is complete; and one row with the size of the log and the hashes that its root is made of. A publisher appends
-in its transaction. On PostgreSQL the log is there alone: nodes copy the chain, which is the root after each change.
+in its transaction. On PostgreSQL the log is there alone, and nodes copy the chain.
+
+The *chain* of a change is the root of the log after its leaf, by which a reader notices that the feed has another past
+than the one it has read. It is stored beside the feed: one row for each change, in the file, in copies of it and on
+PostgreSQL alike. The value of the first row counts for changes before it too.
 
 Source: RFC 6962, 2.1; c2sp.org/tlog-tiles.
 """
 
 import hashlib
 import secrets
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from muniment.kernel.ids import now
 from muniment.kernel.merkle import (
@@ -29,15 +36,12 @@ from muniment.kernel.merkle import (
     root_of,
 )
 from muniment.kernel.wire import timestamp
-from muniment.store import chain
-from muniment.store.chain import Link, body_digest
 from muniment.store.published_document import KINDS, PublishedEntry
 from muniment.store.statements import Connection, insert, on_sqlite, run
 
 STATE: Final = "state"
 """The change of a leaf for a document that has changed without an entry in the feed."""
 _SALT_BYTES: Final = 16
-_SALTS_AT_ONCE: Final = 32
 _PLACE_BITS: Final = 48
 """A tile's hash is stored under its level and number in one integer."""
 # The numbers of kinds and changes are stored: new ones are added at the end.
@@ -72,6 +76,22 @@ POSTGRESQL_TABLES: Final = (
     f"CREATE TABLE IF NOT EXISTS {TILE_TABLE} (place bigint PRIMARY KEY, hash bytea NOT NULL)",
 )
 
+# Versions before the log had a leaf, a salt and a digest in each row; they are kept for nodes of such a version.
+SQLITE_CHAIN: Final = """CREATE TABLE IF NOT EXISTS published_chain (
+    sequence INTEGER PRIMARY KEY, chain BLOB NOT NULL, leaf BLOB, salt BLOB, digest BLOB)"""
+POSTGRESQL_CHAIN: Final = """CREATE TABLE IF NOT EXISTS published_chain (
+    sequence bigint PRIMARY KEY, chain bytea NOT NULL, leaf bytea, salt bytea, digest bytea)"""
+
+
+class Link(NamedTuple):
+    """The chain after a change."""
+
+    sequence: int
+    chain: bytes
+
+
+_CHAIN_COLUMNS: Final = f"published_chain ({', '.join(Link._fields)})"
+
 
 def leaf_of(salt: bytes, kind: str, key: str, change: str, digest: bytes | None) -> bytes:
     """Return the data of a leaf: SHA-256 over a tag and the parts, each after its length."""
@@ -80,12 +100,14 @@ def leaf_of(salt: bytes, kind: str, key: str, change: str, digest: bytes | None)
     return hashlib.sha256(b"muniment leaf\n" + joined).digest()
 
 
-def salts() -> Iterator[bytes]:
-    """Yield random salts without end; to ask the system for each takes as long as the hashes."""
-    while True:
-        some = secrets.token_bytes(_SALT_BYTES * _SALTS_AT_ONCE)
-        for first in range(0, len(some), _SALT_BYTES):
-            yield some[first : first + _SALT_BYTES]
+def salts(count: int) -> list[bytes]:
+    """Return random salts: to ask the system for each by itself takes as long as the hashes."""
+    random_bytes = secrets.token_bytes(_SALT_BYTES * count)
+    return [random_bytes[first : first + _SALT_BYTES] for first in range(0, len(random_bytes), _SALT_BYTES)]
+
+
+def body_digest(body: bytes) -> bytes:
+    return hashlib.sha256(body).digest()
 
 
 class Former(NamedTuple):
@@ -174,10 +196,9 @@ def state(connection: Connection) -> LogState | None:
 
 
 def _state(connection: Connection) -> LogState | None:
-    row = run(
-        connection,
+    row = connection.execute(
         "SELECT name, origin, begun_at, sequence, size, frontier, former_origin, former_size, former_root,"
-        f" (SELECT max(number) FROM {LEAF_TABLE}), (SELECT max(sequence) FROM published_chain) FROM {STATE_TABLE}",
+        f" (SELECT max(number) FROM {LEAF_TABLE}), (SELECT max(sequence) FROM published_chain) FROM {STATE_TABLE}"
     ).fetchone()
     if row is None:
         return None
@@ -198,7 +219,7 @@ def _frontier(size: int, joined: bytes) -> Frontier | None:
 
 def begin_again(connection: Connection) -> None:
     """Begin another log that names the present one as its former, in the caller's transaction."""
-    row = run(connection, f"SELECT origin, size, frontier FROM {STATE_TABLE}").fetchone()
+    row = connection.execute(f"SELECT origin, size, frontier FROM {STATE_TABLE}").fetchone()
     former: tuple[Any, ...] = (None, None, None)
     name, origin = secrets.token_hex(8), ""
     if row is not None and row[0]:
@@ -207,7 +228,7 @@ def begin_again(connection: Connection) -> None:
         former = former_origin, size, b"" if frontier is None else frontier.root()
         origin = origin_of(former_origin.rpartition("/")[0], name)
     for table in (STATE_TABLE, LEAF_TABLE, TILE_TABLE):
-        run(connection, f"DELETE FROM {table}")
+        connection.execute(f"DELETE FROM {table}")
     row = (1, name, origin, timestamp(now()), -1, 0, b"", *former)
     insert(connection, STATE_TABLE, [row])
 
@@ -222,6 +243,16 @@ def name_origin(connection: Connection, host: str) -> None:
     run(connection, statement, host)
 
 
+class _Change(NamedTuple):
+    """A change that the log is to have; *sequence* is None for a document that has changed without an entry."""
+
+    kind: str
+    key: str
+    change: str
+    digest: bytes | None
+    sequence: int | None
+
+
 class Log:
     """The leaves and the chain of the changes of one transaction, which holds the edition; written once."""
 
@@ -229,29 +260,43 @@ class Log:
         self._connection = connection
         self._frontier: Frontier | None = None
         self._sequence = -1
-        self._salts = salts()
-        self._leaves: list[tuple[Any, ...]] = []
-        self._tiles: list[tuple[int, bytes]] = []
-        self._links: list[Link] = []
+        self._changes: list[_Change] = []
 
     def add(self, entry: PublishedEntry) -> None:
-        """Append a change. Call it before the document is written."""
+        """Add a change. Call it before the document is written: the log may lack what was published before."""
         if self._frontier is None:
             self._continue(entry.sequence - 1)
         digest = None if entry.document is None else body_digest(entry.document.body)
-        root = self._append(entry.kind, entry.key, entry.change, digest, sequence=entry.sequence)
+        self._changes.append(_Change(entry.kind, entry.key, entry.change, digest, entry.sequence))
         self._sequence = entry.sequence
-        self._links.append(Link(entry.sequence, root))
 
     def write(self) -> None:
-        if self._frontier is None:
+        """Append the changes that were added."""
+        frontier = self._frontier
+        if frontier is None:
             return
-        insert(self._connection, LEAF_TABLE, self._leaves)
-        insert(self._connection, TILE_TABLE, self._tiles)
-        chain.add(self._connection, self._links)
-        self._leaves, self._tiles, self._links = [], [], []
+        changes, self._changes = self._changes, []
+        new_salts = salts(len(changes))
+        hashed = [
+            leaf_of(salt, change.kind, change.key, change.change, change.digest)
+            for salt, change in zip(new_salts, changes, strict=True)
+        ]
+        leaves: list[tuple[Any, ...]] = []
+        tiles: list[tuple[int, bytes]] = []
+        links: list[Link] = []
+        for change, salt, data in zip(changes, new_salts, hashed, strict=True):
+            numbers = _KIND_NUMBERS[change.kind], change.key, _CHANGE_NUMBERS[change.change]
+            leaves.append((frontier.size, change.sequence, *numbers, None, salt, change.digest))
+            made = frontier.append(leaf_hash(data))
+            if len(made) > TILE_LEVELS:
+                tiles += [_tile_row(node) for node in made if _is_tile(node)]
+            if change.sequence is not None:
+                links.append(Link(change.sequence, frontier.root()))
+        insert(self._connection, LEAF_TABLE, leaves)
+        insert(self._connection, TILE_TABLE, tiles)
+        insert(self._connection, _CHAIN_COLUMNS, links)
         statement = f"UPDATE {STATE_TABLE} SET sequence = %s, size = %s, frontier = %s WHERE id = 1"
-        run(self._connection, statement, self._sequence, self._frontier.size, b"".join(self._frontier.hashes))
+        run(self._connection, statement, self._sequence, frontier.size, b"".join(frontier.hashes))
 
     def continue_at(self, sequence: int) -> bytes:
         """
@@ -262,7 +307,7 @@ class Log:
         self._begin_at(sequence)
         assert self._frontier is not None  # noqa: S101 - it has just been read
         for kind, key, digest in list(unlogged(self._connection)):
-            self._append(kind, key, STATE, digest, sequence=None)
+            self._changes.append(_Change(kind, key, STATE, digest, None))
         self.write()
         return self._frontier.root()
 
@@ -282,20 +327,7 @@ class Log:
             self.continue_at(sequence)
         if found.linked != sequence:
             assert self._frontier is not None  # noqa: S101 - it has been read
-            chain.begin(self._connection, sequence, self._frontier.root())
-
-    def _append(self, kind: str, key: str, change: str, digest: bytes | None, *, sequence: int | None) -> bytes:
-        frontier = self._frontier
-        assert frontier is not None  # noqa: S101 - read before
-        salt = next(self._salts)
-        data = leaf_of(salt, kind, key, change, digest)
-        number = frontier.size
-        made = frontier.append(leaf_hash(data))
-        numbers = _KIND_NUMBERS[kind], key, _CHANGE_NUMBERS[change]
-        self._leaves.append((number, sequence, *numbers, None, salt, digest))
-        if len(made) > TILE_LEVELS:
-            self._tiles += [_tile_row(node) for node in made if _is_tile(node)]
-        return frontier.root()
+            begin_chain(self._connection, sequence, self._frontier.root())
 
 
 def _is_tile(node: Node) -> bool:
@@ -321,7 +353,7 @@ def unlogged(connection: Connection) -> Iterator[tuple[str, str, bytes | None]]:
     for kind in sorted(KINDS):
         logged = _latest_digests(connection, kind)
         logged_key, logged_digest = next(logged, _END)
-        for key, body in chain.bodies(connection, kind):
+        for key, body in bodies(connection, kind):
             # Both are in the order of keys; a key of the log alone is of a document that is gone.
             while logged_key is not None and logged_key < key:
                 if logged_digest is not None:
@@ -428,6 +460,106 @@ class Tiles:
         return root_of(hashes[place.first : place.first + place.width])
 
 
+# ---------------------------------------------------------------- the chain, and all documents as they are published
+
+
+class StateDigest:
+    """The digest of all published documents, which are added in the order of kind and key."""
+
+    def __init__(self) -> None:
+        self._found = hashlib.sha256(b"muniment state\n")
+
+    def add(self, kind: str, key: str, body: bytes) -> None:
+        for part in (kind.encode(), key.encode(), body_digest(body)):
+            self._found.update(len(part).to_bytes(8))
+            self._found.update(part)
+
+    def digest(self) -> bytes:
+        return self._found.digest()
+
+
+_LATEST_LINK: Final = "SELECT sequence, chain FROM published_chain ORDER BY sequence DESC LIMIT 1"
+
+
+class _Body(msgspec.Struct):
+    body: bytes
+
+
+_decode_body: Final = msgspec.msgpack.Decoder(_Body).decode
+
+
+def latest_link(connection: Connection) -> Link | None:
+    row = connection.execute(_LATEST_LINK).fetchone()
+    return None if row is None else Link(*row)
+
+
+def oldest_link(connection: Connection) -> Link | None:
+    row = connection.execute(_LATEST_LINK.replace("DESC", "ASC")).fetchone()
+    return None if row is None else Link(*row)
+
+
+def chain_at(connection: Connection, number: int) -> bytes | None:
+    """Return the chain after change *number*, which the feed must still reach; None if it has none yet."""
+    row = run(
+        connection, "SELECT chain FROM published_chain WHERE sequence >= %s ORDER BY sequence LIMIT 1", number
+    ).fetchone()
+    return None if row is None else bytes(row[0])
+
+
+def links(connection: Connection, after: int = -1, until: int = (1 << 63) - 1) -> Iterator[Link]:
+    """Return the numbers after *after*, up to *until*, with their chain, in order."""
+    statement = "SELECT sequence, chain FROM published_chain WHERE sequence > %s AND sequence <= %s ORDER BY sequence"
+    return (Link(*row) for row in run(connection, statement, after, until))
+
+
+def copy_links(file: sqlite3.Connection, given: Iterable[Link]) -> None:
+    """Write links of the source into the file of a node."""
+    file.executemany("INSERT OR REPLACE INTO published_chain (sequence, chain) VALUES (?, ?)", given)
+
+
+def begin_chain(connection: Connection, edition: int, value: bytes) -> None:
+    """
+    Begin the chain again with *value* at *edition*, in the caller's transaction.
+
+    Required whenever published documents change without an entry in the feed.
+    """
+    connection.execute("DELETE FROM published_chain")
+    insert(connection, _CHAIN_COLUMNS, [Link(edition, value)])
+
+
+def state_digest(connection: Connection) -> bytes:
+    """
+    Digest kind, key and body of every published document, in order: equal on any two equal registries.
+
+    On PostgreSQL, call it in a transaction.
+    """
+    found = StateDigest()
+    for kind in sorted(KINDS):
+        for key, body in bodies(connection, kind):
+            found.add(kind, key, body)
+    return found.digest()
+
+
+def bodies(connection: Connection, kind: str) -> Iterator[tuple[str, bytes]]:
+    """
+    Yield the key and the body of every published document of a kind, by key.
+
+    On PostgreSQL, call it in a transaction.
+    """
+    if on_sqlite(connection):
+        yield from connection.execute("SELECT key, body FROM published_document WHERE kind = ? ORDER BY key", (kind,))
+        return
+    with connection.cursor(name="published_bodies") as cursor:
+        cursor.execute("SELECT key, document FROM published_document WHERE kind = %s ORDER BY key", (kind,))
+        for key, document in cursor:
+            yield key, _decode_body(document).body
+
+
+def trim_chain(connection: Connection, gone: int) -> None:
+    """Remove the links before *gone*, the last change that the feed no longer has."""
+    run(connection, "DELETE FROM published_chain WHERE sequence < %s", gone)
+
+
 # ---------------------------------------------------------------- verifying
 
 
@@ -459,7 +591,7 @@ def faults(connection: Connection) -> Iterator[str]:
     found = state(connection)
     table = "published_meta" if on_sqlite(connection) else "published_edition"
     column = "edition" if on_sqlite(connection) else "value"
-    (edition,) = run(connection, f"SELECT {column} FROM {table}").fetchone()
+    (edition,) = connection.execute(f"SELECT {column} FROM {table}").fetchone()
     if found is not None and found.sequence == edition:  # otherwise a node of a former version has published since
         for kind, key, _ in unlogged(connection):
             yield f"{kind} {key} is not published as it was logged"
@@ -485,8 +617,8 @@ def leaf_faults(connection: Connection) -> Iterator[Fault]:
         return
     frontier = Frontier()
     tiles = Tiles(connection)
-    (oldest,) = run(connection, "SELECT min(sequence) FROM published_change").fetchone()
-    first_link = chain.oldest(connection)
+    (oldest,) = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
+    first_link = oldest_link(connection)
     for row in _streamed(connection, _LEAVES_WITH_CHANGES):
         leaf = _readable(row[:7])
         if leaf is None or leaf.number != frontier.size:

@@ -26,12 +26,11 @@ from zlib import crc32
 import msgspec
 
 from muniment.kernel.http.representations import digest
-from muniment.store import chain, public_log, value_bits
+from muniment.store import public_log, value_bits
 from muniment.store.published_document import KINDS, PublishedDocument, PublishedEntry
-from muniment.store.search import text_index, vocabulary
+from muniment.store.search import text_index
 from muniment.store.search.text_index import Columns, Replacements
 from muniment.store.search.values import singular
-from muniment.store.search.vocabulary import Words
 from muniment.store.search_text import fold
 from muniment.store.statements import Connection, insert_rows, run
 
@@ -50,6 +49,8 @@ CHANGES_KEPT: Final = 200_000
 STAMP_TABLE: Final = """CREATE TABLE IF NOT EXISTS published_modified (
     id integer PRIMARY KEY CHECK (id = 1), edition bigint NOT NULL, at text NOT NULL)"""
 """The stamp of the latest edition that has one."""
+_PUT_STAMP: Final = """INSERT INTO published_modified (id, edition, at) VALUES (1, %s, %s)
+    ON CONFLICT (id) DO UPDATE SET edition = excluded.edition, at = excluded.at"""
 _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS published_meta (
         id INTEGER PRIMARY KEY CHECK (id = 1), schema INTEGER NOT NULL, edition INTEGER NOT NULL,
@@ -90,7 +91,6 @@ _TABLES: Final = (
         value_id INTEGER NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (value_id, position)) WITHOUT ROWID""",
     value_bits.TABLE,
     *(statement for kind in KINDS for statement in text_index.tables(kind)),
-    *(statement for kind in KINDS for statement in vocabulary.tables(kind)),
     """CREATE TABLE IF NOT EXISTS published_change (
         sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, change TEXT NOT NULL, at TEXT NOT NULL,
         fields TEXT)""",
@@ -98,7 +98,7 @@ _TABLES: Final = (
     # The condition as in muniment.store.database.erasure.
     """CREATE INDEX IF NOT EXISTS published_change_erased ON published_change (sequence)
         WHERE key >= 'erased:' AND key < 'erased;'""",
-    chain.SQLITE_TABLE,
+    public_log.SQLITE_CHAIN,
 )
 _NAMES: Final = re.findall(r"TABLE IF NOT EXISTS (\w+)", ";".join(_TABLES))
 
@@ -223,6 +223,7 @@ def apply(
     connection: sqlite3.Connection,
     entries: Iterable[PublishedEntry],
     *,
+    stamp: str = "",
     is_copy: bool = False,
 ) -> None:
     """
@@ -232,10 +233,11 @@ def apply(
     and has no document goes into the feed only: a later entry brings the document.
 
     Args:
+        stamp: the stamp of the edition, unless the caller puts it.
         is_copy: the file is a node's copy, whose chain comes from the source, and which has no log.
     """
     last, at = 0, ""
-    log, documents = public_log.Log(connection), DocumentWriter(connection)
+    documents, log = DocumentWriter(connection), public_log.Log(connection)
     feed: list[_FeedRow] = []
     for group in grouped(entries):
         for entry in group:
@@ -249,11 +251,13 @@ def apply(
     documents.finish(last)
     log.write()
     insert_rows(connection, "published_change", feed)
+    if stamp:
+        run(connection, _PUT_STAMP, last, stamp)
     if last:
         connection.execute("UPDATE published_meta SET edition = max(edition, ?), at = max(at, ?)", (last, at))
     if last > CHANGES_KEPT:
         connection.execute("DELETE FROM published_change WHERE sequence <= ?", (last - CHANGES_KEPT,))
-        chain.trim(connection, last - CHANGES_KEPT)
+        public_log.trim_chain(connection, last - CHANGES_KEPT)
 
 
 def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:
@@ -297,11 +301,7 @@ def last_stamp(connection: Connection) -> tuple[int, str]:
 
 def put_stamp(connection: Connection, edition: int, stamp: str) -> None:
     """Write the stamp of *edition*, in the caller's transaction."""
-    statement = (
-        "INSERT INTO published_modified (id, edition, at) VALUES (1, %s, %s)"
-        " ON CONFLICT (id) DO UPDATE SET edition = excluded.edition, at = excluded.at"
-    )
-    run(connection, statement, edition, stamp)
+    run(connection, _PUT_STAMP, edition, stamp)
 
 
 _FeedRow = tuple[int, str, str, str, str, str | None]
@@ -406,8 +406,8 @@ def chained_rows(
     rows = change_rows(connection, f"{condition} ORDER BY sequence LIMIT ?", *parameters, limit)
     if not rows:
         return rows
-    first = chain.oldest(connection)
-    chains = {link.sequence: link.chain.hex() for link in chain.links(connection, after, rows[-1].sequence)}
+    first = public_log.oldest_link(connection)
+    chains = {link.sequence: link.chain.hex() for link in public_log.links(connection, after, rows[-1].sequence)}
     if first is not None:
         # The first value counts for all entries before it.
         unchained = [row.sequence for row in rows if row.sequence < first.sequence]
@@ -417,7 +417,7 @@ def chained_rows(
 
 def chain_after(connection: sqlite3.Connection, number: int) -> str | None:
     """Return the chain after entry *number*, which the feed must still reach; None if it is unknown."""
-    found = chain.chain_at(connection, number)
+    found = public_log.chain_at(connection, number)
     return None if found is None else found.hex()
 
 
@@ -536,8 +536,7 @@ class DocumentWriter:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._totals, self._values, self._blocks = Totals(), Values(connection), Blocks(connection)
-        self._words = Words(connection)
-        self._texts = Replacements(connection, self._words)
+        self._texts = Replacements(connection)
 
     def write(self, changes: Collection[tuple[str, str, PublishedDocument | None]]) -> None:
         """
@@ -564,8 +563,7 @@ class DocumentWriter:
         self._totals.write(self._connection)
         self._blocks.write()
         self._values.write(sequence)
-        self._texts.write()
-        self._words.write()
+        self._texts.finish()
 
     def _stored(self, changes: Iterable[tuple[str, str, object]]) -> dict[tuple[str, str], _Stored]:
         keys: dict[str, list[str]] = {}
@@ -594,13 +592,13 @@ class DocumentWriter:
         rows.items.setdefault(kind, []).append((position, provenance, with_checksum(document.item)))
         facets = self._values.ids_of(kind, document.facets)
         self._put_facets(facets, position, old, moved=moved)
-        columns = columns_of(document)
-        texts_digest = columns.digest
+        columns, sort_name = columns_of(document), fold(document.name)
+        texts_digest, etag = columns.digest, digest(document.body)
         if moved or old is None or old.texts_digest != texts_digest:
             self._texts.add(kind, None if old is None else old.position, position, columns)
         values_of_row = (
             position,
-            fold(document.name),
+            sort_name,
             document.updated_at,
             int(document.raising),
             document.treasury_minor,
@@ -609,7 +607,7 @@ class DocumentWriter:
             provenance,
             msgspec.json.encode(facets),
             texts_digest,
-            digest(document.body),
+            etag,
             document.body,
             document.modified_at,
         )
@@ -749,8 +747,9 @@ class Values:
         self._memberships.set(values, position, has_value=has_value)
 
     def _write_entered(self) -> None:
-        insert_rows(self._connection, "published_facet", sorted(self._entered, key=itemgetter(0)))
-        self._entered.clear()
+        if self._entered:
+            insert_rows(self._connection, "published_facet", sorted(self._entered, key=itemgetter(0)))
+            self._entered.clear()
 
     def write(self, sequence: int) -> None:
         """Write the counts of the values whose documents changed with *sequence*; unused values are deleted."""

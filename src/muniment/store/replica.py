@@ -24,12 +24,12 @@ from typing import Final, NamedTuple
 import msgspec
 import psycopg
 
-from muniment.store import chain, postgres_feed, published
-from muniment.store.chain import Link
+from muniment.store import postgres_feed, public_log, published
 from muniment.store.database import erasure, handles, node_copy, patience
 from muniment.store.database.faults import damage_seen, damages_read, notice
 from muniment.store.postgres_feed import Connection, JoinedHead
 from muniment.store.postgresql.connection import EndingConnection
+from muniment.store.public_log import Link
 from muniment.store.published import DocumentWriter
 from muniment.store.published_document import PublishedEntry
 from muniment.store.verifying.published_rows import stored_document
@@ -268,7 +268,7 @@ class Replica:
 
     def _head(self) -> _Held:
         edition, epoch, _ = published.head(self._file)
-        return _Held(edition, _source_epoch(epoch), chain.latest(self._file))
+        return _Held(edition, _source_epoch(epoch), public_log.latest_link(self._file))
 
     def _release_read_only(self) -> None:
         """Close a file that could not be written when it was opened: see :mod:`muniment.store.database.handles`."""
@@ -419,7 +419,9 @@ class Replica:
             whole = self._head().edition == target
             if whole and erasure.latest(self._file) > erased:
                 erasure.redact(self._file, postgres_feed.erased(source))
-            chain.copy(self._file, chain.links(source, after=-1 if here.link is None else here.link.sequence))
+            public_log.copy_links(
+                self._file, public_log.links(source, after=-1 if here.link is None else here.link.sequence)
+            )
             published.put_stamp(self._file, *published.last_stamp(source))
             if here.epoch != there.epoch:
                 published.set_epoch(self._file, _copy_epoch(there.epoch))
@@ -437,7 +439,7 @@ def _fill(file: sqlite3.Connection, source: Connection, there: JoinedHead) -> No
     published.load(file, postgres_feed.documents(source), at=there.at)
     for entry in postgres_feed.changes(source, 0):
         published.record(file, entry)
-    chain.copy(file, chain.links(source))
+    public_log.copy_links(file, public_log.links(source))
     published.put_stamp(file, *published.last_stamp(source))
 
 
@@ -449,20 +451,20 @@ def _join(source: Connection, here: _Held, there: JoinedHead) -> _Join:
         return _Join.UNKNOWN if there.chain is not None else _Join.SAME
     if here.edition > there.edition:
         return _Join.DIVERGED
-    oldest = chain.oldest(source)
+    oldest = public_log.oldest_link(source)
     if oldest is None or here.link.sequence < oldest.sequence:
         return _Join.UNKNOWN
-    has_same_past = chain.chain_at(source, here.link.sequence) == here.link.chain
+    has_same_past = public_log.chain_at(source, here.link.sequence) == here.link.chain
     return _Join.SAME if has_same_past else _Join.DIVERGED
 
 
 def _is_renamed(source: Connection, here: _Held, there: JoinedHead) -> bool:
     """Return whether a feed of another identity has everything that the file has."""
-    oldest, link = chain.oldest(source), here.link
+    oldest, link = public_log.oldest_link(source), here.link
     if oldest is None or link is None or not oldest.sequence <= link.sequence == here.edition <= there.edition:
         return False
     is_same_schema = here.epoch.partition(":")[0] == there.epoch.partition(":")[0]
-    return is_same_schema and chain.chain_at(source, link.sequence) == link.chain
+    return is_same_schema and public_log.chain_at(source, link.sequence) == link.chain
 
 
 def _copy_epoch(epoch: str) -> str:

@@ -16,7 +16,7 @@ from muniment.registry.publishing import publisher
 from muniment.registry.publishing.redaction import replace_due_tombstones
 from muniment.store import postgres_feed, public_log
 from muniment.store import published as published_file
-from muniment.store.chain import StateDigest, body_digest
+from muniment.store.public_log import StateDigest, body_digest
 
 pytestmark = pytest.mark.django_db
 

@@ -16,7 +16,7 @@ from make.published import Publisher, company, framework, person
 from muniment.api.application import Api
 from muniment.config import Config
 from muniment.schema.objects import registry_schema
-from muniment.store import chain, published
+from muniment.store import public_log, published
 from muniment.store.exports import exports as exports_module
 from muniment.store.exports.exports import Exports, Stopped
 from muniment.store.exports.files import latest_name
@@ -344,7 +344,7 @@ def test_files_of_a_history_that_the_feed_no_longer_has_are_made_again(publisher
     assert made.make() is True
     assert {file.chain for file in made.files()} == {reader.chain_after(reader.edition)}
     assert made.make() is False
-    chain.begin(publisher.connection, reader.edition, bytes(32))  # another history under the same number
+    public_log.begin_chain(publisher.connection, reader.edition, bytes(32))  # another history under the same number
     assert (made.files(), made.find("companies-latest.csv.gz")) == ([], None)
     assert made.make() is True
     assert {file.edition for file in made.files()} == {reader.edition}

@@ -6,7 +6,7 @@ import pytest
 
 from make.published import Publisher, company, person
 from muniment.store.database.erasure import PURGE_INDEX
-from muniment.store.search.vocabulary import of_one_slip, parts_of
+from muniment.store.search.text_index import of_one_slip, parts_of
 from muniment.store.search_text import NAME
 
 

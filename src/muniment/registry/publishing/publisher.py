@@ -39,7 +39,7 @@ from muniment.registry.models import Framework, Position, State
 from muniment.registry.publishing import documents
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
 from muniment.registry.publishing.rendering import CompanyView
-from muniment.store import chain, public_log
+from muniment.store import public_log
 from muniment.store.database.migrations import migration_lock
 from muniment.store.database.snapshots import snapshot
 from muniment.store.published import SchemaMismatch, last_stamp, mark_in, put_stamp
@@ -139,12 +139,12 @@ def create_tables(using: str = "default") -> None:
     store, raw = _feed(using)
     with suppress(SchemaMismatch), transaction.atomic(using):  # renewed once all migrations are applied
         store.create(raw)
-        if chain.latest(raw) is None or public_log.state(raw) is None:
+        if public_log.latest_link(raw) is None or public_log.state(raw) is None:
             store.lock(raw)
             edition = store.head(raw)[0]
             root = public_log.continue_log(raw, edition)
-            if chain.latest(raw) is None:  # otherwise it is that of a former version, and goes on from there
-                chain.begin(raw, edition, root)
+            if public_log.latest_link(raw) is None:  # otherwise it is that of a former version, and goes on from there
+                public_log.begin_chain(raw, edition, root)
 
 
 def head(using: str = "default") -> tuple[int, str, str]:
@@ -177,13 +177,13 @@ def log_faults(using: str = "default") -> list[str]:
 def state_digest(using: str = "default") -> str:
     """Return the digest of all published documents; equal registries have equal ones. Call it in a transaction."""
     _, raw = _feed(using)
-    return chain.state_digest(raw).hex()
+    return public_log.state_digest(raw).hex()
 
 
 def identity(using: str = "default") -> FeedIdentity:
     with snapshot(using):
         edition, epoch, _ = head(using)
-        last = chain.latest(_feed(using)[1])
+        last = public_log.latest_link(_feed(using)[1])
         return FeedIdentity(epoch.rpartition(":")[2], edition, last.chain.hex() if last else "", state_digest(using))
 
 
@@ -209,7 +209,7 @@ def publish_all(*, at: str, told: Callable[[int], object] = lambda _: None) -> N
     """
     store, raw = _feed()
     with connection.wrap_database_errors:
-        stamp = _next_stamp(timestamp(now()))
+        stamp = stamp_after(timestamp(now()), last_stamp(raw)[1])  # later than those of all former documents
         documents = (replace(document, modified_at=stamp) for document in all_documents(told))
         store.load(raw, documents, at=at)
         put_stamp(raw, store.head(raw)[0], stamp)
@@ -228,7 +228,7 @@ def continue_log(*, is_same: bool = False) -> None:
         edition = store.head(raw)[0]
         root = public_log.continue_log(raw, edition)
         if not is_same:
-            chain.begin(raw, edition, root)
+            public_log.begin_chain(raw, edition, root)
 
 
 def forget_in_log(kind: str, key: str) -> None:
@@ -319,13 +319,14 @@ def publish(affected: AffectedRows) -> int | None:
     with connection.wrap_database_errors:
         last: str = store.lock(raw)  # so that the following decisions stay valid
         epoch: str = store.head(raw)[1]
+        _, former_stamp = last_stamp(raw)
     if mark_in(epoch) != mark_of(settings.DECLARED_FIELDS):
         current.look()  # another process has applied other fields, and the documents have them
     framework_moves = _moves("framework", affected.frameworks, _framework_standings)
-    appearing_or_gone = [move.pk for move in framework_moves if move.change != "updated"]
-    if appearing_or_gone:
+    changed_frameworks = [move.pk for move in framework_moves if move.change != "updated"]
+    if changed_frameworks:
         # Companies show scores of public frameworks only.
-        affected.company(*documents.companies_with(appearing_or_gone))
+        affected.company(*documents.companies_with(changed_frameworks))
     moves = [
         *_moves("company", affected.companies, _company_standings),
         *_moves("person", affected.people, _person_standings),
@@ -333,20 +334,21 @@ def publish(affected: AffectedRows) -> int | None:
     ]
     if not moves:
         return None
+    at = _moment_after(last)
+    stamp = stamp_after(at, former_stamp)  # later than those of all documents and former editions
     with connection.wrap_database_errors:
         first: int = store.reserve(raw, len(moves))
     for offset, move in enumerate(moves):
         if move.number is None:
             moves[offset] = move._replace(number=first + offset)
-    _write_moves(moves)
-    at = _moment_after(last)
+    appearing_or_gone = [move for move in moves if move.change != "updated"]
+    if appearing_or_gone:
+        _write_moves(appearing_or_gone)
     if at == last:  # the clock was set back, or the last change was in this second
         _stamp(moves, at)
     edition = first + len(moves) - 1
     with connection.wrap_database_errors:
-        stamp = _next_stamp(at)
-        store.apply(raw, _entries(moves, first, at, stamp, affected.loaded))
-        put_stamp(raw, edition, stamp)
+        store.apply(raw, _entries(moves, first, at, stamp, affected.loaded), stamp=stamp)
     announce_to_plugins((move.kind, move.slug, move.change, sequence) for sequence, move in enumerate(moves, first))
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
@@ -357,19 +359,13 @@ def record_unlisted(kind: str, key: str) -> int:
     store, raw = _feed()
     with connection.wrap_database_errors:
         at = _moment_after(store.lock(raw))
+        stamp = stamp_after(at, last_stamp(raw)[1])
         edition: int = store.reserve(raw, 1)
         entry = PublishedEntry(sequence=edition, kind=kind, key=key, change="unlisted", at=at)
-        store.apply(raw, [entry])
-        put_stamp(raw, edition, _next_stamp(at))
+        store.apply(raw, [entry], stamp=stamp)
     announce_to_plugins([(kind, key, "unlisted", edition)])
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
-
-
-def _next_stamp(at: str) -> str:
-    """Return the stamp of an edition published at *at*: later than those of all documents and former editions."""
-    _, raw = _feed()
-    return stamp_after(at, last_stamp(raw)[1])
 
 
 def _moment_after(last: str) -> str:
@@ -401,11 +397,11 @@ def _moves(kind: str, keys: dict[int, None], standings: Callable[[list[int]], It
 
 
 def _write_moves(moves: list[_Move]) -> None:
-    """Store which rows are public now, and the publication number of each new one."""
+    """Store which rows are public now, of those that were not or are not any more, and the numbers of new ones."""
     for kind, model in TABLES.items():
         changed = []
         for move in moves:
-            if move.kind == kind and move.change != "updated":
+            if move.kind == kind:
                 changed.append((move.number, move.change != "unlisted", move.pk))
         if changed:
             table = model._meta.db_table  # noqa: SLF001 - Django's public name

@@ -21,8 +21,8 @@ from muniment.registry.publishing.documents import TABLES, render
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
 from muniment.scrub.instance import record_met
 from muniment.store import public_log
-from muniment.store.chain import body_digest
 from muniment.store.database.snapshots import snapshot
+from muniment.store.public_log import body_digest
 from muniment.store.published_document import KINDS, PublishedDocument
 from muniment.store.verifying import published_rows
 from muniment.store.verifying.published_rows import RowFaults, faults_of_indexes

@@ -1,7 +1,7 @@
 """
 Forgiving search: the words and names of the registry that are nearest to what was typed.
 
-Words are corrected, not documents: candidates share a part with a word (:mod:`muniment.store.search.vocabulary`), and
+Words are corrected, not documents: candidates share a part with a word (:mod:`muniment.store.search.text_index`), and
 are compared by edit distance. What a slip would explain is looked up first, and more only if that finds nothing.
 """
 
@@ -13,7 +13,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from muniment.store.search.beginnings import is_large
-from muniment.store.search.vocabulary import MIN_CHARACTERS, of_one_slip, of_two_slips
+from muniment.store.search.text_index import MIN_CHARACTERS, of_one_slip, of_two_slips
 from muniment.store.search_text import NAMES, without_mark
 
 MAX_CANDIDATES: Final = 4_000
