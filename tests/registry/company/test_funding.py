@@ -58,7 +58,7 @@ def test_raising_follows_the_dates(opened, closed, is_raising):
 def on_day(monkeypatch):
     def travel(offset):
         moment = datetime.now(UTC) + timedelta(days=offset)
-        for module in ("company.funding", "publishing.rendering", "company.listings"):
+        for module in ("company.funding", "publishing.documents", "company.listings"):
             monkeypatch.setattr(f"muniment.registry.{module}.now", lambda: moment)
 
     return travel

@@ -27,9 +27,8 @@ from muniment.kernel.problems import BadRequest
 from muniment.kernel.texts import first_text_fault
 from muniment.registry.fields import rows
 from muniment.registry.models import CapTableEntry, Company, PendingChange, Person, Proposal, RemovedItem
-from muniment.registry.publishing.documents import company_views
+from muniment.registry.publishing.documents import CompanyView, company_line, company_object, company_views
 from muniment.registry.publishing.publisher import AffectedRows
-from muniment.registry.publishing.rendering import CompanyView, company_line, company_object
 from muniment.schema.company import (
     MAX_OBJECT_BYTES,
     TREASURY_NOTE,

@@ -67,9 +67,14 @@ from muniment.registry.models import (
 from muniment.registry.names import former
 from muniment.registry.people.naming import compare_positions
 from muniment.registry.plugin_checks import refuse_company
-from muniment.registry.publishing.documents import company_views
+from muniment.registry.publishing.documents import (
+    CompanyView,
+    company_line,
+    company_mark,
+    company_object,
+    company_views,
+)
 from muniment.registry.publishing.publisher import AffectedRows, publish
-from muniment.registry.publishing.rendering import CompanyView, company_line, company_mark, company_object
 from muniment.registry.review.notifications import announce
 from muniment.registry.verification.endings import end_proofs
 from muniment.registry_toml.vocabulary import hidden_members

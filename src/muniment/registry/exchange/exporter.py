@@ -22,8 +22,15 @@ from muniment.kernel.wire import timestamp
 from muniment.registry.company import pictures
 from muniment.registry.exchange.list_files import LISTS, line_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, Person, State
-from muniment.registry.publishing.documents import companies_with_long_lists, company_views, rows_of_list
-from muniment.registry.publishing.rendering import CompanyView, company_line, company_object, company_reference
+from muniment.registry.publishing.documents import (
+    CompanyView,
+    companies_with_long_lists,
+    company_line,
+    company_object,
+    company_reference,
+    company_views,
+    rows_of_list,
+)
 from muniment.store.database.snapshots import snapshot
 
 CHUNK: Final = 500

@@ -14,8 +14,7 @@ from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.people import import_people
 from muniment.registry.exchange.rows import read_company, read_person
 from muniment.registry.models import Company
-from muniment.registry.publishing.documents import company_views
-from muniment.registry.publishing.rendering import company_bundle, company_object
+from muniment.registry.publishing.documents import company_bundle, company_object, company_views
 from muniment.registry.tables.records import Records
 from muniment.schema.validation import Validation
 

@@ -23,9 +23,9 @@ from muniment.registry.models import Company, UnlistedBy
 from muniment.registry.names import former
 from muniment.registry.people import suppression
 from muniment.registry.people.erasing import ERASURE_JOB, write_suppressions
+from muniment.registry.publishing.documents import public_former_names
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.registry.publishing.redaction import overwrite_deleted, purge_search_index, retire_exports
-from muniment.registry.publishing.rendering import public_former_names
 
 
 def list_former_names(actor: Actor, slug: str) -> list[JSONObject]:

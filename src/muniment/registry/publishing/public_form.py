@@ -17,7 +17,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Joined, Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.rows import read_company, read_framework, read_person
-from muniment.registry.publishing.rendering import (
+from muniment.registry.publishing.documents import (
     CompanyView,
     PlaceView,
     company_document,

@@ -37,8 +37,7 @@ from muniment.registry.declared.stored import mark_of
 from muniment.registry.fields import marks, rows
 from muniment.registry.models import Framework, Position, State
 from muniment.registry.publishing import documents
-from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
-from muniment.registry.publishing.rendering import CompanyView
+from muniment.registry.publishing.documents import CHUNK, TABLES, CompanyView, all_documents, render
 from muniment.store import public_log
 from muniment.store.database.migrations import migration_lock
 from muniment.store.database.snapshots import snapshot

@@ -13,8 +13,7 @@ from django.conf import settings
 
 from muniment.kernel.json import JSONMapping
 from muniment.registry.models import Company, Person
-from muniment.registry.publishing.documents import company_views
-from muniment.registry.publishing.rendering import company_line, company_object
+from muniment.registry.publishing.documents import company_line, company_object, company_views
 from muniment.schema.company import bundle_breaches
 from muniment.schema.kinds import picture_fault
 from muniment.schema.validation import Fault

@@ -5,8 +5,7 @@ from django.conf import settings
 
 from make.registry import owner, published
 from muniment.registry.models import Company
-from muniment.registry.publishing.documents import company_views
-from muniment.registry.publishing.rendering import company_document, search_texts_of_company
+from muniment.registry.publishing.documents import company_document, company_views, search_texts_of_company
 from muniment.store.search_text import SITE
 
 ADDRESS = "0x00000000000000000000000000000000000A11CE"
