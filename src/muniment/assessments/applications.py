@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from muniment.assessments.models import Application, Report
 from muniment.assessments.operations import get_report, is_runnable
-from muniment.kernel.actor import Actor, decides
+from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
@@ -180,7 +180,7 @@ def _sent(actor: Actor) -> QuerySet[Application]:
 
 
 def _received(actor: Actor) -> QuerySet[Application]:
-    if decides(actor):
+    if actor.decides:
         return _joined()
     if actor.account_id is None:
         return Application.objects.none()

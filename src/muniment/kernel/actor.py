@@ -1,6 +1,6 @@
 """Actors: who acts, through which credential, with which scopes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Role = Literal["visitor", "owner", "reviewer", "operator"]
@@ -40,6 +40,13 @@ class Actor:
     scopes: frozenset[str] = ALL_SCOPES
     confirmed: bool = True
     credential_id: str = ""
+    decides: bool = field(init=False, compare=False, repr=False)
+    """Whether it acts as a reviewer: on pages or the command line, never through a token or an app."""
+
+    def __post_init__(self) -> None:
+        decides = self.is_reviewer and self.via in {"web", "command", "system"}
+        # A frozen dataclass allows no assignment, not even in its own __post_init__.
+        object.__setattr__(self, "decides", decides)
 
     @property
     def is_reviewer(self) -> bool:
@@ -50,8 +57,3 @@ class Actor:
 SYSTEM = Actor(account_id=None, role="operator", via="system", credential="system")
 COMMAND = Actor(account_id=None, role="operator", via="command", credential="command line")
 VISITOR = Actor(account_id=None, role="visitor", via="web", scopes=frozenset())
-
-
-def decides(actor: Actor) -> bool:
-    """Return whether *actor* acts as a reviewer: on pages or the command line, never through a token or an app."""
-    return actor.is_reviewer and actor.via in {"web", "command", "system"}

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from muniment.kernel.actor import Actor, decides
+from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.registry.models import Company, Framework, Person
@@ -87,7 +87,7 @@ def edited(row: Any, actor: Actor, before: JSONMapping, after: JSONMapping, *, o
     former = row.provenance or {}
     owned = dict(former.get(OWNER, {}))
     today = f"{on:%Y-%m-%d}"
-    by_owner = not decides(actor)
+    by_owner = not actor.decides
     for name in sorted(changed):
         day = today if by_owner else ""
         owned[name] = _edited_rows(owned.get(name), before.get(name), after[name], day)

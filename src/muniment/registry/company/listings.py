@@ -23,7 +23,7 @@ from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
-from muniment.kernel.actor import Actor, decides
+from muniment.kernel.actor import Actor
 from muniment.kernel.fairness import MAX_DRAFTS
 from muniment.kernel.ids import now, slug_fault
 from muniment.kernel.json import JSONMapping, JSONObject
@@ -422,7 +422,7 @@ def _fields_that_need_review(actor: Actor, company: Company, edit: Edit) -> Edit
     # A draft is reviewed as a whole. A listing that is unlisted was reviewed once, and its owner may publish it again:
     # it must not come back under a name that a reviewer has not seen.
     was_reviewed = company.state in {State.PUBLISHED, State.UNLISTED}
-    if not was_reviewed or decides(actor):
+    if not was_reviewed or actor.decides:
         return {}
     fields = settings.SCHEMA.company_fields
     return {name: value for name, value in edit.items() if fields[name].review}
@@ -854,7 +854,7 @@ def make_room_for_draft(actor: Actor, account_id: int) -> None:
 
 def refuse_draft_beyond_limit(actor: Actor) -> None:
     """Raise LimitReached if the actor has as many unpublished listings as an account may have."""
-    if decides(actor):
+    if actor.decides:
         return
     account_id = require_account(actor, "A listing belongs to an account.")
     unpublished = Company.objects.filter(ownerships__account_id=account_id, state__in=_UNPUBLISHED)

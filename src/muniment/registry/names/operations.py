@@ -11,7 +11,7 @@ from django.db import transaction
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.jobs.queue import enqueue
-from muniment.kernel.actor import Actor, decides
+from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
@@ -37,8 +37,8 @@ def hide_former_name(actor: Actor, slug: str, name: str) -> Company:
     """Take a former name of a listing out of everything public."""
     with transaction.atomic():
         company, entry = _find(actor, slug, name)
-        if former.HIDDEN not in entry or decides(actor):
-            side = UnlistedBy.REVIEWER if decides(actor) else UnlistedBy.OWNER
+        if former.HIDDEN not in entry or actor.decides:
+            side = UnlistedBy.REVIEWER if actor.decides else UnlistedBy.OWNER
             _write(actor, company, former.marked(company.former_names, name, side), "former name hidden")
         return company
 
@@ -52,7 +52,7 @@ def show_former_name(actor: Actor, slug: str, name: str) -> Company:
     """
     with transaction.atomic():
         company, entry = _find(actor, slug, name)
-        if entry.get(former.HIDDEN) == UnlistedBy.REVIEWER and not decides(actor):
+        if entry.get(former.HIDDEN) == UnlistedBy.REVIEWER and not actor.decides:
             raise Forbidden("A reviewer hid this name.", "Ask the operator of this registry.")
         _write(actor, company, former.marked(company.former_names, name, ""), "former name shown")
         return company

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from muniment.kernel.actor import Actor, decides
+from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
@@ -65,7 +65,7 @@ def needs_consent(person: Person, actor: Actor | None) -> bool:
 
 def can_name(person: Person, actor: Actor | None) -> bool:
     """Return whether *actor* may name a person by slug; others' private profiles are treated as unknown."""
-    if actor is None or person.published or decides(actor):
+    if actor is None or person.published or actor.decides:
         return True
     return person.account_id is not None and person.account_id == actor.account_id
 

@@ -2,7 +2,7 @@
 
 from django.db.models import Q
 
-from muniment.kernel.actor import Actor, decides
+from muniment.kernel.actor import Actor
 from muniment.kernel.phrases.phrase import marked
 from muniment.registry.models import Company, Ownership, State
 
@@ -20,7 +20,7 @@ def likely_duplicates(
     """
     found: dict[int, tuple[Company, str]] = {}
     everything = Company.objects.exclude(slug=besides).exclude(state=State.REJECTED)
-    if not decides(actor):
+    if not actor.decides:
         own = Ownership.objects.filter(account=actor.account_id).values("company_id")
         everything = everything.filter(Q(state=State.PUBLISHED) | Q(pk__in=own))
     if name.strip():
