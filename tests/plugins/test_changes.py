@@ -6,12 +6,11 @@ from make.registry import draft, lines, owner, published, reviewer
 from muniment.kernel.actor import COMMAND
 from muniment.plugins import Refusal, hook
 from muniment.registry.company import listings
-from muniment.registry.company.changes import BadFields, CompanyChange
+from muniment.registry.company.changes import BadFields, CompanyChange, PluginFailed
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, Person
 from muniment.registry.people import moderation, profiles
 from muniment.registry.people.profiles import ProfileChange, publish_profile
-from muniment.registry.plugin_checks import PluginFailed
 from muniment.registry.review import claims, workflow
 from services.plugins import plugged, steward
 

@@ -110,6 +110,11 @@ class Kind(Struct, frozen=True):
         """Return a stored value as published answers show it."""
         return self.wire(value)
 
+    @property
+    def writer(self) -> Callable[[Any], Any]:
+        """What :meth:`wire` does with a value that there is."""
+        return self.wire
+
     def bound(self, value: Any) -> int | float | None:
         """Return the number that ranges compare of *value*, in wire form; None where it is none."""
         stored = self.read(value, (), Validation(change=False))
@@ -452,6 +457,10 @@ class Parsed(Kind, frozen=True):
 
     def wire(self, value: Any) -> Any:
         return None if value is None else self.write(value)
+
+    @property
+    def writer(self) -> Callable[[Any], Any]:
+        return self.write
 
 
 def _day(text: str) -> date:

@@ -117,6 +117,15 @@ class Field(Struct, frozen=True):
             return None
         return stored
 
+    def show(self, row: JSONMapping) -> Any:
+        """Return the value in a stored row as :meth:`Record.published` shows it, None where there is none."""
+        if not self.column:
+            return (row["extra"] or {}).get(self.name)
+        value = row[self.column]
+        if value is not None:
+            value = self.kind.show(value)
+        return self.kind.empty if value is None and self.is_promised else value
+
     def shape_hint(self, path: Path) -> str:
         """Return how an object at *path* is sent; "" for other values."""
         return self.kind.shape_hint(path) if isinstance(self.kind, Record) else ""
@@ -215,12 +224,17 @@ class Record(Kind, frozen=True, dict=True):
         published = []
         for field in self.fields:
             column = field.column if field.shown else ""
-            # The inherited `show` only calls `wire`, which is called directly instead.
+            # The inherited `show` only calls `wire`, and that may call another function, which is called instead.
             is_shown_as_stored = type(field.kind).show is Kind.show
-            show = field.kind.wire if is_shown_as_stored else field.kind.show
+            show = field.kind.writer if is_shown_as_stored else field.kind.show
             empty = field.kind.empty if field.is_promised else None
             published.append((field.name, column, show, empty, field.null))
         return tuple(published)
+
+    @cached_property
+    def _exact(self) -> tuple[tuple[str, str, Callable[[Any], Any]], ...]:
+        """The name of each member that is stored in a column, the column, and what writes it."""
+        return tuple((field.name, field.column, field.kind.writer) for field in self.fields if field.column)
 
     @cached_property
     def _columns_of_import(self) -> dict[str, str]:
@@ -401,8 +415,14 @@ class Record(Kind, frozen=True, dict=True):
 
     def exact(self, row: JSONMapping) -> JSONObject:
         """Return the members of a stored row so that reading them gives the same row; empty ones are left out."""
-        members = {field.name: field.kind.wire(row[field.column]) for field in self.fields if field.column}
-        return {name: value for name, value in members.items() if value is not None}
+        members: JSONObject = {}
+        for name, column, write in self._exact:
+            value = row[column]
+            if value is not None:
+                value = write(value)
+            if value is not None:
+                members[name] = value
+        return members
 
     def merge(self, stored: JSONMapping | None, change: JSONMapping | None) -> JSONObject | None:
         """Return *stored* with the members of a partial *change*; None clears a member, or the whole."""

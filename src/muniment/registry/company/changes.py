@@ -3,17 +3,21 @@ A change of a listing or a profile: read it by the schema, compare it with what 
 
 In the order in which it happens: `read_change` reads the given fields; `without_unchanged` leaves out what answers
 show; `compare_field` and `ListGuard` find the `Difference` and how to write it; `refuse_broken_rules` judges the values
-after the edit. What an edit does not touch breaks no rule: values stored before a rule, and those that an import
-brought, stay until an edit changes them. An owner who writes a listing back as it was read changes nothing: neither a
-value that answers show rounded or derived, nor one that was stored before a rule forbade it.
+after the edit, and `refuse_company` asks the plugins about it. What an edit does not touch breaks no rule: values
+stored before a rule, and those that an import brought, stay until an edit changes them. An owner who writes a listing
+back as it was read changes nothing: neither a value that answers show rounded or derived, nor one that was stored
+before a rule forbade it.
 
 Source: decisions, section 5, update_* and values; tools, update_my_company.
 """
 
+import copy
 import difflib
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -21,13 +25,15 @@ from django.conf import settings
 from django.db import connection, models
 
 from muniment.kernel.actor import Actor
-from muniment.kernel.json import JSONMapping, JSONObject, bytes_of
+from muniment.kernel.json import JSONMapping, JSONObject, bytes_of, encode
 from muniment.kernel.phrases.phrase import Joined, Phrase, either
-from muniment.kernel.problems import BadRequest
+from muniment.kernel.problems import BadRequest, Unavailable
 from muniment.kernel.texts import first_text_fault
+from muniment.plugins.loading import installed
+from muniment.plugins.values import Change, Kind
 from muniment.registry.fields import rows
-from muniment.registry.models import CapTableEntry, Company, PendingChange, Person, Proposal, RemovedItem
-from muniment.registry.publishing.documents import CompanyView, company_line, company_object, company_views
+from muniment.registry.models import CapTableEntry, Company, PendingChange, Person, Proposal, RemovedItem, State
+from muniment.registry.publishing.documents import CompanyView, company_line, company_views
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.schema.company import (
     MAX_OBJECT_BYTES,
@@ -49,6 +55,7 @@ _MAX_UNKNOWN: Final = 5
 """Unknown names that are compared with known ones, by their first characters."""
 _MAX_CHARACTERS: Final = 60
 _MAX_FAULTS_NAMED: Final = 5
+log = logging.getLogger("muniment.plugins")
 
 Edit = JSONObject
 """A validated change: stored values by field name, None to clear."""
@@ -280,14 +287,17 @@ def is_same(given: Any, shown: Any) -> bool:
 
 
 def _shown(company: Company, names: Collection[str]) -> JSONObject:
-    """Return the facts of a listing, and those of its parts that are in *names*, as answers show them."""
-    has_parts = not _PARTS.isdisjoint(names)
-    view = company_views([company.pk])[company.pk] if has_parts else CompanyView(vars(company))
-    shown = dict(company_object(view, settings.SCHEMA))
-    shown["teamSize"] = ...  # it is compared with the people in the positions
+    """Return the facts of a listing and its parts that are in *names*, as answers show them."""
+    columns = vars(company)
+    facts = settings.SCHEMA.company.by_name
+    shown = {name: facts[name].show(columns) for name in names if name in facts}
+    if "teamSize" in shown:
+        shown["teamSize"] = ...  # it is compared with the people in the positions
     parts = [name for name in ("distribution", *_PARTS) if name in names]
     if parts:
-        line = company_line(view, shown, settings.SCHEMA)
+        has_rows = not _PARTS.isdisjoint(names)
+        view = company_views([company.pk])[company.pk] if has_rows else CompanyView(columns)
+        line = company_line(view, {}, settings.SCHEMA)
         shown |= msgspec.json.decode(msgspec.json.encode({name: line[name] for name in parts}))
     return shown
 
@@ -608,8 +618,7 @@ def _size_breaches(company: Company, difference: Difference) -> Iterator[Breach]
 
 
 def _object_bytes(columns: JSONMapping) -> int:
-    members = settings.SCHEMA.company.exact(columns)
-    return bytes_of({**members, **(columns["extra"] or {}), "distribution": columns["distribution"]})
+    return len(encode(_members_of_company(columns)))
 
 
 def listing_bytes(company: Company) -> int:
@@ -649,3 +658,141 @@ def _in_operations(index: int, change: ItemChange, rows_after: Sequence[JSONObje
     if index >= first_added:
         return ("add", index - first_added)
     return (index,)  # a row that the operations do not name
+
+
+# ---------------------------------------------------------------- what plugins say of a change
+# They are asked in the transaction of the change. It fails closed: where a plugin cannot be loaded, or fails itself,
+# nothing is stored.
+
+_PLUGIN_HINT: Final = "This rule is one of this registry: ask its operator if it is unclear."
+_PLUGIN_CHARACTERS: Final = 500
+_RETRY_S: Final = 60
+
+
+class PluginFailed(Unavailable):
+    """A plugin that checks changes does not work."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            Phrase(
+                "The plugin {name} of this registry does not work, so changes cannot be checked; nothing was saved.",
+                name=name,
+            ),
+            "Tell the operator: the log has the cause, and muniment plugins lists the plugins. A plugin that is left"
+            " out of MUNIMENT_PLUGINS checks nothing.",
+            retry_after_s=_RETRY_S,
+        )
+
+
+def is_checked_by_plugins() -> bool:
+    """Return whether a plugin checks changes, or would perhaps if it could be loaded."""
+    plugins = installed()
+    return bool(plugins.failed or plugins.calls("validate_change"))
+
+
+def refuse_company(
+    actor: Actor, company: Company, columns: JSONMapping, parts: tuple[JSONMapping, JSONMapping] = ({}, {})
+) -> None:
+    """
+    Ask the plugins about a listing that is edited, or that takes a step.
+
+    Args:
+        columns: those that change.
+        parts: the lists that change, before and after, in wire form.
+
+    Raises:
+        BadFields: a plugin refuses the change.
+        PluginFailed: a plugin does not work.
+    """
+    if is_checked_by_plugins():
+        _refuse_change(change_of_company(actor, company, columns, parts))
+
+
+def refuse_step(actor: Actor, company: Company, end: str) -> None:
+    """Ask the plugins about a listing that is going to be public, or asks for it; as :func:`refuse_company`."""
+    if end in {State.SUBMITTED, State.PUBLISHED} and is_checked_by_plugins():
+        _refuse_change(change_of_company(actor, company, {}, is_public=True))
+
+
+def refuse_person(actor: Actor, person: Person, columns: JSONMapping, *, publishes: bool = False) -> None:
+    """Ask the plugins about a person who is edited, or whose profile is published; as :func:`refuse_company`."""
+    if is_checked_by_plugins():
+        _refuse_change(change_of_person(actor, person, columns, publishes=publishes))
+
+
+def change_of_company(
+    actor: Actor,
+    company: Company,
+    columns: JSONMapping,
+    parts: tuple[JSONMapping, JSONMapping] = ({}, {}),
+    *,
+    is_public: bool = False,
+    is_import: bool = False,
+) -> Change:
+    parts_before, parts_after = parts
+    before: JSONObject = {}
+    if company.pk and company.version:
+        before = {**_members_of_company(vars(company)), **parts_before}
+    after = {**_members_of_company({**vars(company), **columns}), **parts_after}
+    is_public = is_public or company.state not in {State.DRAFT, State.CHANGES_REQUESTED, State.REJECTED}
+    return _change_for_plugins("company", company.slug, before, after, actor, is_public=is_public, is_import=is_import)
+
+
+def change_of_person(
+    actor: Actor, person: Person, columns: JSONMapping, *, publishes: bool = False, is_import: bool = False
+) -> Change:
+    before = _members(settings.SCHEMA.person, vars(person)) if person.pk else {}
+    after = _members(settings.SCHEMA.person, {**vars(person), **columns})
+    is_public = publishes or person.published or person.listed
+    return _change_for_plugins("person", person.slug, before, after, actor, is_public=is_public, is_import=is_import)
+
+
+def plugin_faults(change: Change) -> list[Fault]:
+    """
+    Return why plugins refuse a change.
+
+    Raises:
+        PluginFailed: one could not be loaded, or raises.
+    """
+    plugins = installed()
+    for failed in plugins.failed:
+        raise PluginFailed(failed.name)
+    faults: list[Fault] = []
+    for call in plugins.calls("validate_change"):
+        try:
+            refusals = list(call(change=change) or ())
+            faults += [Fault(str(each.field), str(each.message)[:_PLUGIN_CHARACTERS]) for each in refusals]
+        except Exception:
+            log.exception("plugin %s failed in validate_change of %s %s", call.plugin, change.kind, change.id)
+            raise PluginFailed(call.plugin) from None
+    return faults[:MAX_FAULTS]
+
+
+def _refuse_change(change: Change) -> None:
+    if faults := plugin_faults(change):
+        raise BadFields(faults, _PLUGIN_HINT)
+
+
+def _members_of_company(columns: JSONMapping) -> JSONObject:
+    return {**_members(settings.SCHEMA.company, columns), "distribution": columns["distribution"]}
+
+
+def _members(record: Any, columns: JSONMapping) -> JSONObject:
+    return {**record.exact(columns), **(columns["extra"] or {})}
+
+
+def _change_for_plugins(
+    kind: Kind, slug: str, before: JSONObject, after: JSONObject, actor: Actor, *, is_public: bool, is_import: bool
+) -> Change:
+    names = before.keys() | after.keys()
+    return Change(
+        kind=kind,
+        id=slug,
+        # Copies: what a plugin does with them must not reach the rows.
+        before=MappingProxyType(copy.deepcopy(before)),
+        after=MappingProxyType(copy.deepcopy(after)),
+        fields=frozenset(name for name in names if before.get(name) != after.get(name)),
+        is_public=is_public,
+        via=actor.via,
+        is_import=is_import,
+    )

@@ -31,7 +31,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, LimitReached
 from muniment.registry import history, provenance
-from muniment.registry.company.access import expect_version, no_company, no_entry, owned, require_account
+from muniment.registry.company.access import no_company, no_entry, owned, require_account
 from muniment.registry.company.changes import (
     BadFields,
     CompanyChange,
@@ -42,6 +42,7 @@ from muniment.registry.company.changes import (
     compare_field,
     read_change,
     refuse_broken_rules,
+    refuse_company,
     retire,
     without_unchanged,
 )
@@ -66,7 +67,6 @@ from muniment.registry.models import (
 )
 from muniment.registry.names import former
 from muniment.registry.people.naming import compare_positions
-from muniment.registry.plugin_checks import refuse_company
 from muniment.registry.publishing.documents import (
     CompanyView,
     company_line,
@@ -326,8 +326,7 @@ def update_company(
     Source: service document, owner-scoped tool server, update_my_company; decisions, section 5.
     """
     with transaction.atomic():
-        company = owned(actor, slug, lock=True)
-        expect_version(company, expected_version)
+        company = owned(actor, slug, lock=True, version=expected_version)
         edit = read_change(without_unchanged(company, change), settings.SCHEMA)
         guard = ListGuard(company, actor, expected_totals or {}, knows_version=expected_version is not None)
         return _update(actor, company, edit, "updated", dry_run=dry_run, guard=guard)
@@ -350,7 +349,8 @@ def _update(
     requested = request.difference
     # What waits for a reviewer is judged too: a reviewer must not be asked for what would then be refused.
     refuse_broken_rules(company, difference)
-    refuse_broken_rules(company, requested)
+    if requested:
+        refuse_broken_rules(company, requested)
     if difference or requested:
         refuse_company(actor, company, {**difference.columns, **requested.columns}, difference.lists)
     view, entry_id = None, None
@@ -365,10 +365,10 @@ def _update(
         applied=list(difference.after),
         awaiting_review=list(requested.after),
         withdrawn=list(request.withdrawn),
-        awaiting_people=difference.asked,
-        diff={**difference.to_wire(), **requested.to_wire()},
-        profiles=difference.profiles,
         replaced=request.replaced,
+        awaiting_people=difference.asked,
+        profiles=difference.profiles,
+        diff={**difference.to_wire(), **requested.to_wire()},
         entry_id=entry_id,
     )
 
@@ -506,8 +506,7 @@ def revert_company(
         Conflict: *expected_version* is not the current version.
     """
     with transaction.atomic():
-        company = owned(actor, slug, lock=True)
-        expect_version(company, expected_version)
+        company = owned(actor, slug, lock=True, version=expected_version)
         entry = HistoryEntry.objects.filter(company=company, pk=entry_id).first()
         if entry is None:
             raise no_entry(slug, entry_id)

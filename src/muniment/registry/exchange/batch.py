@@ -22,9 +22,10 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry import history, provenance
 from muniment.registry.company import pictures
+from muniment.registry.company.changes import change_of_company, change_of_person, is_checked_by_plugins, plugin_faults
 from muniment.registry.exchange.edits import IMPORTED, Edits
 from muniment.registry.exchange.rows import CompanyRow, FrameworkRow, PersonRow
-from muniment.registry.models import GivenSlug, HistoryEntry, MergedPerson, Picture
+from muniment.registry.models import Company, GivenSlug, HistoryEntry, MergedPerson, Person, Picture, State
 from muniment.registry.people.suppression import is_suppressed
 from muniment.schema.kinds import picture_fault
 from muniment.schema.objects import Schema
@@ -333,3 +334,53 @@ def _with_extra(columns: JSONObject, others: JSONObject) -> JSONObject:
         if mine.get(name) != other.get(name):
             values[name] = mine.get(name)
     return values
+
+
+# ---------------------------------------------------------------- what plugins say of a row
+# A row that one refuses is reported like one that breaks a rule.
+
+
+def is_company_refused(
+    run: BatchRun,
+    line: int,
+    company: Company,
+    columns: JSONObject,
+    *,
+    lists: tuple[JSONObject, JSONObject],
+    paths: Mapping[str, str],
+) -> bool:
+    """
+    Return whether a plugin refuses what a row changes, and report why.
+
+    Args:
+        columns: the columns of the row; empty for a new listing, which has them.
+        lists: the lists beside the listing's object, as they are stored and as the row gives them, in wire form.
+        paths: where a line has the members.
+    """
+    stored, given = lists
+    after = {name: rows for name, rows in given.items() if rows != (stored.get(name) or [])}
+    before = {name: stored[name] for name in after if name in stored}
+    parts = (before, after)
+    is_public = columns.get("state", company.state) == State.PUBLISHED
+    change = change_of_company(run.actor, company, columns, parts, is_public=is_public, is_import=True)
+    faults = plugin_faults(change) if change.fields else []
+    for fault in faults:
+        beside = fault.field if fault.field in {*given, "distribution"} else f"company.{fault.field}"
+        run.tell(line, fault._replace(field=paths.get(fault.field, beside)))
+    return bool(faults)
+
+
+def is_person_refused(run: BatchRun, line: int, person: Person, columns: JSONObject) -> bool:
+    """Return whether a plugin refuses what a row changes, and report why; *columns* are empty for a new person."""
+    if is_unchecked(run):
+        return False
+    change = change_of_person(run.actor, person, columns, publishes=not run.draft, is_import=True)
+    faults = plugin_faults(change) if change.fields else []
+    for fault in faults:
+        run.tell(line, fault)
+    return bool(faults)
+
+
+def is_unchecked(run: BatchRun) -> bool:
+    """Return whether no plugin checks the rows of an import."""
+    return run.restores or not is_checked_by_plugins()  # an undo brings back what was there

@@ -29,6 +29,8 @@ from muniment.registry.exchange.batch import (
     history_values,
     import_pictures,
     insert_rows,
+    is_company_refused,
+    is_unchecked,
     update_row,
     update_rows,
     with_stored_extra,
@@ -67,7 +69,6 @@ from muniment.registry.models import (
     State,
 )
 from muniment.registry.names import former
-from muniment.registry.plugin_checks import is_company_refused, is_unchecked
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.verification.endings import end_proofs
 from muniment.schema.company_parts import POSITIONS

@@ -18,6 +18,7 @@ from muniment.registry.exchange.batch import (
     history_entry,
     import_pictures,
     insert_rows,
+    is_person_refused,
     merged_slugs,
     update_row,
     update_rows,
@@ -29,7 +30,6 @@ from muniment.registry.exchange.keeping import settle_columns
 from muniment.registry.exchange.rows import PersonRow, columns_of
 from muniment.registry.models import Company, HistoryEntry, Person, UnlistedBy
 from muniment.registry.people.suppression import Suppressions
-from muniment.registry.plugin_checks import is_person_refused
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.validation import Fault
 

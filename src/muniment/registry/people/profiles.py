@@ -25,11 +25,11 @@ from muniment.registry.company.changes import (
     compare_field,
     read_fields,
     refuse_broken_fields,
+    refuse_person,
 )
 from muniment.registry.company.pictures import stored_path
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import Company, HistoryEntry, Person, UnlistedBy
-from muniment.registry.plugin_checks import refuse_person
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.validation import Fault
 

@@ -17,11 +17,10 @@ from muniment.kernel.problems import Conflict, LimitReached, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.registry import history
 from muniment.registry.company.access import require_account, require_note, require_reviewer
-from muniment.registry.company.changes import BadFields, CompanyChange, read_change, refuse_broken_rules
+from muniment.registry.company.changes import BadFields, CompanyChange, read_change, refuse_broken_rules, refuse_company
 from muniment.registry.company.listings import add_owner, compare, update_company
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.people.profiles import join_person
-from muniment.registry.plugin_checks import refuse_company
 from muniment.registry.review import notifications
 from muniment.registry.review.notifications import announce
 from muniment.schema.validation import Fault

@@ -25,11 +25,16 @@ from muniment.kernel.problems import Conflict, Forbidden, NotFound
 from muniment.registry import history, provenance
 from muniment.registry.company import listings
 from muniment.registry.company.access import expect_version, owned, require_note, require_reviewer
-from muniment.registry.company.changes import CompanyChange, read_change, refuse_broken_rules
+from muniment.registry.company.changes import (
+    CompanyChange,
+    read_change,
+    refuse_broken_rules,
+    refuse_company,
+    refuse_step,
+)
 from muniment.registry.company.listings import compare, publish_company, write
 from muniment.registry.models import Company, PendingChange, Person, State, Taking, UnlistedBy
 from muniment.registry.people import naming
-from muniment.registry.plugin_checks import refuse_company, refuse_step
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.registry.review import notifications
 from muniment.registry.review.notifications import announce
@@ -76,8 +81,7 @@ def move_company(actor: Actor, slug: str, step: str, *, expected_version: int | 
         Forbidden: an owner publishes again what a reviewer took down.
     """
     with transaction.atomic():
-        company = owned(actor, slug, lock=True)
-        expect_version(company, expected_version)
+        company = owned(actor, slug, lock=True, version=expected_version)
         taken = STEPS[step]
         _check(company, step)
         refuse_step(actor, company, taken.end)
