@@ -4,12 +4,15 @@ Model fields that store the same bytes on SQLite and on PostgreSQL, and raw SQL 
 Raw SQL is for the reads of every call: the ORM takes 0.2 ms to compose a query.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from django.db import connection, models
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Joined, Verbatim, plain
 from muniment.kernel.phrases.storing import packed, unpacked
 from muniment.kernel.problems import BadRequest
@@ -93,3 +96,54 @@ def rows(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
 def marks(values: Collection[object]) -> str:
     """Return the ``%s, %s, …`` of an IN list."""
     return ", ".join(["%s"] * len(values))
+
+
+_Convert = Callable[[Any], Any]
+
+
+def stored_rows(model: type[models.Model], statement: str, parameters: Sequence[Any]) -> Iterator[JSONObject]:
+    """
+    Return rows of *model*'s table by column, with values as the model has them; other columns as they come.
+
+    The ORM reads them too, but takes 0.2 ms to compose a query, and many changes need these rows.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        names = tuple(each[0] for each in cursor.description)
+        found = cursor.fetchall()
+    converted = _conversions(model, names, connection.vendor)
+    for row in found:
+        values = dict(zip(names, row, strict=True))
+        for name, convert in converted:
+            if values[name] is not None:
+                values[name] = convert(values[name])
+        yield values
+
+
+@cache
+def _conversions(model: type[models.Model], names: tuple[str, ...], vendor: str) -> tuple[tuple[str, _Convert], ...]:
+    """Return what turns stored values into those of the model, as the ORM does on databases of this *vendor*."""
+    meta = model._meta  # noqa: SLF001 - Django's public name
+    fields = {field.column: field for field in meta.concrete_fields}
+    conversions: list[tuple[str, _Convert]] = []
+    for name in names:
+        field = fields.get(name)
+        # Without Django's converters, which are called with a connection and a column for each value.
+        if isinstance(field, JSONText):
+            conversions.append((name, msgspec.json.decode))
+        elif vendor == "sqlite" and isinstance(field, models.DateTimeField):
+            conversions.append((name, _aware))
+        elif field:
+            column = field.get_col(meta.db_table)
+            for converter in (*connection.ops.get_db_converters(column), *field.get_db_converters(connection)):
+                conversions.append((name, partial(_convert, converter, column)))
+    return tuple(conversions)
+
+
+def _convert(converter: Callable[[Any, Any, Any], Any], column: Any, value: Any) -> Any:
+    return converter(value, column, connection)
+
+
+def _aware(stored: datetime) -> datetime:
+    """Return a moment that SQLite stores: that of UTC, without a zone."""
+    return stored.replace(tzinfo=UTC)

@@ -12,14 +12,13 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
-from functools import cache, partial
+from datetime import date, datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from django.conf import settings
-from django.db import connection, models
+from django.db import models
 from django.db.models import Case, Count, F, When
 
 from muniment.kernel.ids import now
@@ -27,7 +26,7 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import PICTURE_PATH, number, summary_path, timestamp
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
-from muniment.registry.fields import JSONText, marks, rows
+from muniment.registry.fields import marks, rows, stored_rows
 from muniment.registry.models import Company, DomainProof, Framework, FrameworkSpecification, Person, Score, State
 from muniment.registry.names import former
 from muniment.schema.company import TREASURY_NOTE
@@ -192,7 +191,7 @@ def company_views(keys: list[int], without: Mapping[str, Collection[int]] = NONE
     if not keys:
         return {}
     views: dict[int, CompanyView] = {}
-    for columns in _stored(Company, f"{_COMPANIES} WHERE company.id IN ({marks(keys)})", keys):
+    for columns in stored_rows(Company, f"{_COMPANIES} WHERE company.id IN ({marks(keys)})", keys):
         views[columns["id"]] = CompanyView(columns, has_owner=bool(columns["has_owner"]))
     of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
     conditions = dict.fromkeys(_TABLES_OF_LISTS, (of_these, keys))
@@ -311,7 +310,7 @@ def person_documents(keys: list[int]) -> dict[int, PublishedDocument]:
         company = company_reference({"slug": slug, "name": name, "symbol": symbol, "icon": icon}, digest)
         owned_on = _owned_on(origin, "positions", item)
         places[person].append(PlaceView(title, msgspec.json.decode(extra), company=company, owned_on=owned_on))
-    people = _stored(Person, f"SELECT * FROM registry_person WHERE id IN ({chosen})", keys)
+    people = stored_rows(Person, f"SELECT * FROM registry_person WHERE id IN ({chosen})", keys)
     return {row["id"]: person_document(row, places.get(row["id"], ()), settings.SCHEMA) for row in people}
 
 
@@ -359,21 +358,6 @@ def _evaluator(row: JSONObject) -> str:
     if row["evaluator"]:
         return "plugin"
     return "model" if row["model"] else "rules"
-
-
-def frameworks_showing(companies: Sequence[int]) -> list[int]:
-    """Return the frameworks of *companies* and those that they have a score of, in the order of publication."""
-    if not companies:
-        return []
-    asked = marks(companies)
-    found = rows(
-        f"SELECT id, publication_number FROM registry_framework WHERE company_id IN ({asked})"
-        " UNION SELECT framework.id, framework.publication_number FROM registry_framework framework"
-        f" JOIN registry_score score ON score.framework_id = framework.id WHERE score.company_id IN ({asked})"
-        " ORDER BY publication_number, id",
-        [*companies, *companies],
-    )
-    return [key for key, _ in found]
 
 
 def companies_with(frameworks: Iterable[int]) -> list[int]:
@@ -444,57 +428,6 @@ def fetched_logo(to_company: str = "") -> Case:
     """
     is_current = {f"{to_company}fetched_logo__source": F(f"{to_company}icon")}
     return Case(When(**is_current, then=F(f"{to_company}fetched_logo__digest")), default=None)
-
-
-_Convert = Callable[[Any], Any]
-
-
-def _stored(model: type[models.Model], statement: str, parameters: Sequence[Any]) -> Iterator[JSONObject]:
-    """
-    Return rows of *model*'s table by column, with values as the model has them; other columns as they come.
-
-    The ORM reads them too, but takes 0.2 ms to compose a query, and many changes need these rows.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        names = tuple(each[0] for each in cursor.description)
-        found = cursor.fetchall()
-    converted = _conversions(model, names, connection.vendor)
-    for row in found:
-        values = dict(zip(names, row, strict=True))
-        for name, convert in converted:
-            if values[name] is not None:
-                values[name] = convert(values[name])
-        yield values
-
-
-@cache
-def _conversions(model: type[models.Model], names: tuple[str, ...], vendor: str) -> tuple[tuple[str, _Convert], ...]:
-    """Return what turns stored values into those of the model, as the ORM does on databases of this *vendor*."""
-    meta = model._meta  # noqa: SLF001 - Django's public name
-    fields = {field.column: field for field in meta.concrete_fields}
-    conversions: list[tuple[str, _Convert]] = []
-    for name in names:
-        field = fields.get(name)
-        # Without Django's converters, which are called with a connection and a column for each value.
-        if isinstance(field, JSONText):
-            conversions.append((name, msgspec.json.decode))
-        elif vendor == "sqlite" and isinstance(field, models.DateTimeField):
-            conversions.append((name, _aware))
-        elif field:
-            column = field.get_col(meta.db_table)
-            for converter in (*connection.ops.get_db_converters(column), *field.get_db_converters(connection)):
-                conversions.append((name, partial(_convert, converter, column)))
-    return tuple(conversions)
-
-
-def _convert(converter: Callable[[Any, Any, Any], Any], column: Any, value: Any) -> Any:
-    return converter(value, column, connection)
-
-
-def _aware(stored: datetime) -> datetime:
-    """Return a moment that SQLite stores: that of UTC, without a zone."""
-    return stored.replace(tzinfo=UTC)
 
 
 # ---------------------------------------------------------------- what is shown of them
@@ -849,8 +782,10 @@ def search_texts_of_company(
         people: for each position, the person's slug, name and title. Only listed people are found by their names.
         listed: the numbers of its proposals and the addresses of its holders.
     """
-    retired = record.retired(row)
-    extra = {name: value for name, value in (row["extra"] or {}).items() if name not in retired}
+    extra = row["extra"] or {}
+    if extra:
+        retired = record.retired(row)
+        extra = {name: value for name, value in extra.items() if name not in retired}
     texts = _texts(extra)
     identifiers = islice(filter(_IDENTIFIER.fullmatch, texts), MAX_IDENTIFIERS)
     on_chain = islice(_on_chain([row["body"] or "", *texts]), MAX_ON_CHAIN)

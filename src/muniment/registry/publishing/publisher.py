@@ -83,7 +83,17 @@ class AffectedRows:
 
     def frameworks_of(self, *companies: int) -> "AffectedRows":
         """Add the frameworks that show companies: as their own, with the description, or by a published score."""
-        return self.framework(*documents.frameworks_showing(companies))
+        if not companies:
+            return self
+        chosen = marks(companies)
+        showing = rows(
+            f"SELECT id, publication_number FROM registry_framework WHERE company_id IN ({chosen})"
+            " UNION SELECT framework.id, framework.publication_number FROM registry_framework framework"
+            f" JOIN registry_score score ON score.framework_id = framework.id WHERE score.company_id IN ({chosen})"
+            " ORDER BY publication_number, id",
+            [*companies, *companies],
+        )
+        return self.framework(*(key for key, _ in showing))
 
     def framework_with_companies(self, *keys: int) -> "AffectedRows":
         """Add frameworks and the companies that show their names with a published score."""
@@ -337,10 +347,12 @@ def publish(affected: AffectedRows) -> int | None:
     stamp = stamp_after(at, former_stamp)  # later than those of all documents and former editions
     with connection.wrap_database_errors:
         first: int = store.reserve(raw, len(moves))
+    appearing_or_gone = []
     for offset, move in enumerate(moves):
         if move.number is None:
             moves[offset] = move._replace(number=first + offset)
-    appearing_or_gone = [move for move in moves if move.change != "updated"]
+        if move.change != "updated":
+            appearing_or_gone.append(moves[offset])
     if appearing_or_gone:
         _write_moves(appearing_or_gone)
     if at == last:  # the clock was set back, or the last change was in this second

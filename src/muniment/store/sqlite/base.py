@@ -298,10 +298,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         except DatabaseError as error:
             self.refusal = error
             raise
+        else:
+            self.commits += 1
+            self._release_lock()
         finally:
             commits.took(time.monotonic() - began)
-        self.commits += 1
-        self._release_lock()
 
     def _rollback(self) -> None:
         try:

@@ -286,9 +286,6 @@ class CompanyTools:
             lead_from_pictures(refusal, arguments, f"{self._own_url(arguments['slug'])}/logo")
             raise
         notes = [*_notes(done.diff), *_replacements(done.replaced)]
-        undoing: JSONObject = {}
-        if done.entry_id is not None:
-            undoing = undo("update_my_company", done.entry_id, slug=done.company.slug)
         answer: JSONObject = {}
         if "company" in arguments.get("include", ()):
             answer["company"] = self._facts(done.company)
@@ -303,8 +300,8 @@ class CompanyTools:
         answer["diff"] = answers.shown(done.diff)
         if notes:
             answer["notes"] = notes
-        if undoing:
-            answer["undo"] = undoing
+        if done.entry_id is not None:
+            answer["undo"] = undo("update_my_company", done.entry_id, slug=done.company.slug)
         answer = answers.dry_marked(answer, arguments)
         return answers.marked(answer, {("company", done.company.slug): done.company.provenance})
 
