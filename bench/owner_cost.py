@@ -60,8 +60,8 @@ def in_search_index(work: Callable[[int], object], calls: int) -> list[float]:
         (published, "columns_of"),
         (text_index, "enter"),
         (text_index, "leave"),
-        (published.Words, "replace"),
-        (published.Words, "write"),
+        (text_index.Words, "replace"),
+        (text_index.Words, "write"),
     ]
     plain = [getattr(place, name) for place, name in places]
     try:

@@ -300,9 +300,9 @@ def test_every_change_of_a_listing_locks_it_first(monkeypatch):
     me = owner()
     slug, locks, find = draft(me).slug, [], listings.owned
 
-    def noted(actor, slug, *, lock=False):
+    def noted(actor, slug, *, lock=False, **rest):
         locks.append(lock)
-        return find(actor, slug, lock=lock)
+        return find(actor, slug, lock=lock, **rest)
 
     for module in (listings, listings):
         monkeypatch.setattr(module, "owned", noted)

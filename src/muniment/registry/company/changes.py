@@ -249,8 +249,9 @@ def without_unchanged(company: Company, change: JSONMapping) -> CompanyChange:
     if not change:
         return CompanyChange()
     fields = settings.SCHEMA.company_change.by_name
-    shown = _shown(company, change.keys())
-    waiting = _waiting_fields(company, [fields[name] for name in change if name in fields])
+    known_fields = [fields[name] for name in change if name in fields]
+    shown = _shown(company, known_fields)
+    waiting = _waiting_fields(company, known_fields)
     remaining = CompanyChange()
     for name, value in change.items():
         field = fields.get(name)
@@ -286,16 +287,15 @@ def is_same(given: Any, shown: Any) -> bool:
     return bool(given == shown)
 
 
-def _shown(company: Company, names: Collection[str]) -> JSONObject:
-    """Return the facts of a listing and its parts that are in *names*, as answers show them."""
+def _shown(company: Company, fields: Iterable[Field]) -> JSONObject:
+    """Return the values of fields of a listing as answers show them."""
     columns = vars(company)
-    facts = settings.SCHEMA.company.by_name
-    shown = {name: facts[name].show(columns) for name in names if name in facts}
+    shown = {field.name: field.show(columns) for field in fields}
     if "teamSize" in shown:
         shown["teamSize"] = ...  # it is compared with the people in the positions
-    parts = [name for name in ("distribution", *_PARTS) if name in names]
+    parts = [name for name in ("distribution", *_PARTS) if name in shown]
     if parts:
-        has_rows = not _PARTS.isdisjoint(names)
+        has_rows = not _PARTS.isdisjoint(parts)
         view = company_views([company.pk])[company.pk] if has_rows else CompanyView(columns)
         line = company_line(view, {}, settings.SCHEMA)
         shown |= msgspec.json.decode(msgspec.json.encode({name: line[name] for name in parts}))

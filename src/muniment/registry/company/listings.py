@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -85,19 +85,18 @@ from muniment.schema.record import Field, Record
 from muniment.schema.validation import Fault, Path
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OwnedCompany:
     """
     A listing as its owner sees it.
 
     Args:
-        bundle: ``{company, distribution, proposals, positions, capTable, fundingRounds}`` in wire form; proposals and
-            holders are encoded JSON (``msgspec.Raw``).
         pending_changes: fields pending review, with their new values.
         unlisted_by: the side that unlisted it; empty while it is not unlisted.
         role: the actor's role in it.
         provenance: the origin of its text and the day, such as ``owner 2026-11-22``.
         missing: what a complete listing has and this one lacks, by wire name; of lists of listings only.
+        view: its data, with all parts; None in lists of listings.
     """
 
     slug: str
@@ -112,7 +111,18 @@ class OwnedCompany:
     unlisted_by: str = ""
     missing: tuple[str, ...] = ()
     provenance: str = ""
-    bundle: JSONObject = field(default_factory=dict)
+    view: CompanyView | None = field(default=None, repr=False)
+
+    @cached_property
+    def bundle(self) -> JSONObject:
+        """
+        ``{company, distribution, proposals, positions, capTable, fundingRounds}`` in wire form; {} in lists.
+
+        Proposals and holders are encoded JSON (``msgspec.Raw``). Most callers of an update read nothing of it.
+        """
+        if self.view is None:
+            return {}
+        return company_line(self.view, company_object(self.view, settings.SCHEMA), settings.SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +234,6 @@ def get_company(actor: Actor, slug: str) -> OwnedCompany:
 def _owned_company(
     actor: Actor, company: Company, pending: JSONObject, role: str | None, view: CompanyView | None = None
 ) -> OwnedCompany:
-    bundle: JSONObject = {}
-    if view is not None:
-        bundle = company_line(view, company_object(view, settings.SCHEMA), settings.SCHEMA)
     return OwnedCompany(
         slug=company.slug,
         name=company.name,
@@ -239,7 +246,7 @@ def _owned_company(
         pending_changes=pending,
         unlisted_by=company.unlisted_by if company.state == State.UNLISTED else "",
         provenance=company_mark(view or CompanyView(vars(company))),
-        bundle=bundle,
+        view=view,
     )
 
 
