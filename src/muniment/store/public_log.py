@@ -276,15 +276,11 @@ class Log:
         if frontier is None:
             return
         changes, self._changes = self._changes, []
-        new_salts = salts(len(changes))
-        hashed = [
-            leaf_of(salt, change.kind, change.key, change.change, change.digest)
-            for salt, change in zip(new_salts, changes, strict=True)
-        ]
         leaves: list[tuple[Any, ...]] = []
         tiles: list[tuple[int, bytes]] = []
         links: list[Link] = []
-        for change, salt, data in zip(changes, new_salts, hashed, strict=True):
+        for change, salt in zip(changes, salts(len(changes)), strict=True):
+            data = leaf_of(salt, change.kind, change.key, change.change, change.digest)
             numbers = _KIND_NUMBERS[change.kind], change.key, _CHANGE_NUMBERS[change.change]
             leaves.append((frontier.size, change.sequence, *numbers, None, salt, change.digest))
             made = frontier.append(leaf_hash(data))
