@@ -235,7 +235,9 @@ def test_one_field_is_changed_published_and_answered_in_few_statements(django_as
     mine = published(me)
     with django_assert_max_num_queries(12):
         update = listings.update_company(me, mine.slug, CompanyChange(status="upcoming"))
-    assert update.company == listings.get_company(me, mine.slug)
+    found = listings.get_company(me, mine.slug)
+    assert update.company == found
+    assert update.company.bundle == found.bundle
 
 
 def test_a_funding_round_does_not_close_before_it_opens():

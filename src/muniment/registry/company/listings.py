@@ -111,7 +111,7 @@ class OwnedCompany:
     unlisted_by: str = ""
     missing: tuple[str, ...] = ()
     provenance: str = ""
-    view: CompanyView | None = field(default=None, repr=False)
+    view: CompanyView | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def bundle(self) -> JSONObject:
