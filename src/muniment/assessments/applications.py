@@ -238,7 +238,9 @@ def _notify_owners(
     company: Company, mail: Callable[[], tuple[str, str]], application: Application | None = None
 ) -> None:
     """Mail every owner of *company* the subject and the text that *mail* returns, in the owner's language."""
-    page = "/manage/applications" + (f"/{application.pk}" if application else "")
+    page = "/manage/applications"
+    if application:
+        page += f"/{application.pk}"
     for owner in company.owners.filter(is_active=True):
         with in_language_of(owner):
             subject, text = mail()

@@ -106,14 +106,16 @@ def compare_runs(actor: Actor, first_id: str, second_id: str) -> Comparison:
     before, after = sorted((first, second), key=lambda report: (report.created_at, report.pk))
     sections, criteria = compare_documents(before.document, after.document)
     changed_total = sum(criterion.course in CHANGED for criterion in criteria)
-    keeps_criteria = SCORES in {before.shown["shows"], after.shown["shows"]}
+    unchanged_total = len(criteria) - changed_total
+    if SCORES in {before.shown["shows"], after.shown["shows"]}:
+        criteria = []  # a report that shows scores only shows no criteria
     return Comparison(
         before=before,
         after=after,
         sections=sections,
-        criteria=[] if keeps_criteria else criteria,
+        criteria=criteria,
         changed_total=changed_total,
-        unchanged_total=len(criteria) - changed_total,
+        unchanged_total=unchanged_total,
     )
 
 
@@ -242,14 +244,15 @@ def outcomes(run_ids: Iterable[str]) -> dict[str, Outcome]:
     previous_ids: dict[str, str | None] = dict(runs.annotate(previous=previous).values_list("pk", "previous"))
     if not previous_ids:
         return {}
-    wanted = [*previous_ids, *filter(None, previous_ids.values())]
+    run_ids = [*previous_ids, *filter(None, previous_ids.values())]
     # Read as text, of which two values are decoded: a document can have megabytes.
-    texts = rows(f"SELECT run_id, document FROM assessments_report WHERE run_id IN ({marks(wanted)})", wanted)
+    texts = rows(f"SELECT run_id, document FROM assessments_report WHERE run_id IN ({marks(run_ids)})", run_ids)
     scored = {run_id: _decode(text).overall for run_id, text in texts}
     results = {}
     for run_id, previous_id in previous_ids.items():
         overall = scored.get(run_id)
         if overall is not None:
             before = scored.get(previous_id or "")
-            results[run_id] = Outcome(overall.score, overall.band or "", before.score if before else None)
+            previous_score = before.score if before else None
+            results[run_id] = Outcome(overall.score, overall.band or "", previous_score)
     return results

@@ -107,6 +107,7 @@ class RunView:
 
     def to_wire(self) -> JSONObject:
         row, is_active = self.row, self.state in ACTIVE
+        poll_after_s = 1 if is_active else None
         return {
             "runId": row.pk,
             "companySlug": row.company.slug,
@@ -115,7 +116,7 @@ class RunView:
             "cost": row.cost,
             "progress": self.progress,
             "shouldPoll": is_active,
-            "pollAfterSeconds": 1 if is_active else None,
+            "pollAfterSeconds": poll_after_s,
             "error": row.error or None,
             "createdAt": timestamp(row.created_at),
             "startedAt": _moment(row.started_at),
@@ -346,18 +347,23 @@ def evidence_of(row: ReportRun) -> Evidence:
         if settled is None:
             unjudged_because = _TOO_LONG
         else:
-            unsupported = {name for name, criterion in settled.items() if criterion["status"] == "insufficient"}
-            applying = {name for name, criterion in settled.items() if criterion["status"] != "not_applicable"}
+            applying = set()
+            for criterion_id, criterion in settled.items():
+                if criterion["status"] != "not_applicable":
+                    applying.add(criterion_id)
+                if criterion["status"] == "insufficient":
+                    unsupported.add(criterion_id)
             finds_nothing = bool(applying) and applying == unsupported
     missing = missing_evidence(specification, facts, row.document_ids, unsupported)
     return Evidence(missing, unjudged_because, finds_nothing)
 
 
 def _texts_of(chosen: Iterable[Document]) -> list[DocumentText]:
-    return [
-        DocumentText(document.pk, document.filename, document.sha256, documents.text_of(document))
-        for document in chosen
-    ]
+    texts = []
+    for document in chosen:
+        pages = documents.text_of(document)
+        texts.append(DocumentText(document.pk, document.filename, document.sha256, pages))
+    return texts
 
 
 def _unjudged_because(row: ReportRun) -> str:

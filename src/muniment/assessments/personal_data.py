@@ -53,11 +53,12 @@ def _score(row: Score) -> JSONObject:
 
 def _link(row: ShareLink) -> JSONObject:
     """Return a link without its secret, which an archive must not contain."""
+    opened_at = timestamp(row.opened_at) if row.opened_at else None
     return {
         "runId": row.report.run_id,
         "name": row.name,
         "createdAt": timestamp(row.created_at),
-        "openedAt": timestamp(row.opened_at) if row.opened_at else None,
+        "openedAt": opened_at,
     }
 
 

@@ -55,6 +55,7 @@ def publish_score(actor: Actor, run_id: str, *, sections: bool = False) -> Score
         known = Score.objects.filter(company=company, framework=framework).first()
         _check(report, company, framework, known)
         document, overall = report.document, report.document["overall"]
+        published_sections = _sections(report) if sections else None
         values = {
             "report_id": report.pk,
             "account_id": actor.account_id,
@@ -63,7 +64,7 @@ def publish_score(actor: Actor, run_id: str, *, sections: bool = False) -> Score
             "specification_version": document["specificationVersion"],
             "model": document["evaluator"]["model"] or "",
             "evaluator": document["evaluator"].get("name", ""),
-            "sections": _sections(report) if sections else None,
+            "sections": published_sections,
             "assessed_at": report.created_at,
             "published_at": now(),
         }

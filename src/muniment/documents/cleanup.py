@@ -192,7 +192,10 @@ def orphans(moment: datetime) -> list[str]:
 def _orphans(moment: datetime, *, fence: bool) -> Iterator[str]:
     """Return the blobs that have no row and that no live upload writes."""
     blobs = storage().blobs("documents")
-    while keys := [blob.key for blob in islice(blobs, _BATCH)]:
+    while True:
+        keys = [blob.key for blob in islice(blobs, _BATCH)]
+        if not keys:
+            return
         rows = _rows(keys)  # read after the blobs: a row always comes before its blob
         for key in keys:
             if _is_orphan(key, rows, moment) and (not fence or _fence(key, moment)):
@@ -207,7 +210,8 @@ def _upload_of(key: str) -> tuple[str, int]:
     """Return the document and the attempt in a key; a foreign key belongs to no document."""
     _, _, rest = key.partition("/")
     document_id, _, attempt = rest.partition("/")
-    return document_id, int(attempt) if attempt.isdigit() else -1
+    number = int(attempt) if attempt.isdigit() else -1
+    return document_id, number
 
 
 def _is_orphan(key: str, rows: dict[str, Document], moment: datetime) -> bool:
@@ -273,16 +277,8 @@ def _fault(document: Document) -> str:
 def _orphan_damages() -> list[Damage]:
     if not has_stored():
         return []
-    return [
-        Damage(
-            check=CHECKED,
-            subject=key,
-            says="belongs to no document",
-            remedy="the next cleanup deletes it",
-            is_minor=True,
-        )
-        for key in orphans(now())
-    ]
+    says, remedy = "belongs to no document", "the next cleanup deletes it"
+    return [Damage(check=CHECKED, subject=key, says=says, remedy=remedy, is_minor=True) for key in orphans(now())]
 
 
 BLOBS: Final = Check(name=CHECKED, fine="each has the digest of its upload", count=_count_blobs, look=_look_at_blobs)

@@ -68,7 +68,10 @@ class Download:
 
 def require_whole(download: Download) -> None:
     """Raise Unavailable if the file is not the one that was uploaded: a damaged one is never sent."""
-    if download.sha256 and (fault := fault_of_file(download.key, download.size_bytes, download.sha256)):
+    if not download.sha256:
+        return
+    fault = fault_of_file(download.key, download.size_bytes, download.sha256)
+    if fault:
         log.error("a document cannot be downloaded: %s", fault, extra={"key": download.key})
         says = Phrase("The file is not available: {fault}.", fault=fault.removeprefix("its file "))
         raise Unavailable(says, "Contact the operator of this registry, or upload the file again.")
@@ -96,9 +99,10 @@ def find_download(token: str) -> Download:
     try:
         document_id, account_id = signing.loads(token, salt=_SALT, max_age=LINK_S)
     except signing.BadSignature:
-        if archive := _find_archive(token):
-            return archive
-        raise gone from None
+        archive = _find_archive(token)
+        if archive is None:
+            raise gone from None
+        return archive
     account = Account.objects.filter(pk=account_id, is_active=True).first()
     if account is None:
         raise gone
@@ -143,8 +147,10 @@ def create_archive(actor: Actor) -> str:
 def remove_archives(account_id: int | None = None, *, at: datetime | None = None) -> int:
     """Remove the archives of an account, or all that are older than an hour, and return how many were removed."""
     before = (at or now()) - KEPT_FOR
-    found = storage().blobs(ARCHIVES if account_id is None else f"{ARCHIVES}/{account_id}")
-    keys = [blob.key for blob in found if account_id is not None or blob.stored_at < before]
+    if account_id is None:
+        keys = [blob.key for blob in storage().blobs(ARCHIVES) if blob.stored_at < before]
+    else:
+        keys = [blob.key for blob in storage().blobs(f"{ARCHIVES}/{account_id}")]
     for key in keys:
         storage().delete(key)
     return len(keys)

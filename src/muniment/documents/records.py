@@ -72,8 +72,10 @@ def _owners(company: Company) -> list[int]:
 def has_stored() -> bool:
     """Return whether anything may be stored; an empty folder does not need the store to be loaded."""
     settings = config.current()
+    if settings.storage_url:
+        return True
     folder = settings.data / "blobs"
-    return bool(settings.storage_url) or (folder.is_dir() and any(folder.iterdir()))
+    return folder.is_dir() and any(folder.iterdir())
 
 
 def max_bytes() -> int:

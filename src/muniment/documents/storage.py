@@ -268,7 +268,8 @@ class PluggedStorage(Storage):
             await asyncio.to_thread(self.write, key, iter(lambda: staged.read(READ_BYTES), b""))
 
     def write(self, key: str, chunks: bytes | Iterable[bytes]) -> None:
-        self._guard(lambda: self._blobs.put(key, [chunks] if isinstance(chunks, bytes) else chunks))
+        pieces = [chunks] if isinstance(chunks, bytes) else chunks
+        self._guard(lambda: self._blobs.put(key, pieces))
 
     def delete(self, key: str) -> None:
         with suppress(FileNotFoundError):

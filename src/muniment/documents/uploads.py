@@ -570,7 +570,10 @@ def store_document(
                 alive_at = time.monotonic()
                 renew_lease(document.pk, 1)
 
-    storage().write(key, b"".join(digested()) if size_bytes <= SMALL_BYTES else digested())
+    if size_bytes <= SMALL_BYTES:
+        storage().write(key, b"".join(digested()))
+    else:
+        storage().write(key, digested())
     is_recorded = record_blob(document.pk, 1, key, digest.hexdigest(), size_bytes)
     if not is_recorded:  # the clean-up expired it: the link's time is over
         remove_blob(key)

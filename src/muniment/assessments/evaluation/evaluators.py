@@ -34,7 +34,8 @@ def evaluator_now(framework_id: str) -> JSONObject:
     name = chosen_evaluator(framework_id)
     if name not in BUILT_IN:
         return {"kind": "plugin", "model": None, "name": name}
-    return {"kind": name, "model": settings.MODEL.name if name == "model" else None}
+    model = settings.MODEL.name if name == "model" else None
+    return {"kind": name, "model": model}
 
 
 def choose_evaluator(spent: Usage, framework_id: str) -> Evaluator:
@@ -65,10 +66,9 @@ class PluggedEvaluator:
         self._rules = Rules()
 
     def judge(self, criteria: Sequence[JSONMapping], scale: tuple[float, float], inputs: Inputs) -> Judging:
-        passages = [
-            values.Passage(number=number, source=chunk.source, text=chunk.text)
-            for number, chunk in enumerate(inputs.chunks)
-        ]
+        passages = []
+        for number, chunk in enumerate(inputs.chunks):
+            passages.append(values.Passage(number=number, source=chunk.source, text=chunk.text))
         for number, criterion in enumerate(criteria):
             yield None  # the caller looks whether the run was canceled
             if criterion.get("evaluator") == "rules":

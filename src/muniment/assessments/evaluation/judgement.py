@@ -115,13 +115,17 @@ def settle(criterion: JSONMapping, scale: tuple[float, float], judgement: Judgem
     level = low
     for support in verified:
         level = max(level, min(support.level, high))
-    status = _status(criterion, scale, level, quotes if verified else None)
+    status: Status = "insufficient"
+    if verified:
+        status = _status(criterion, scale, level, len(quotes))
     if status == "insufficient":
         level = low
     result = _result(criterion, status, level, high, _rationale(judgement, verified, status))
     result["citations"] = _citations(quotes, inputs)
-    result["remediation"] = None if status == "met" else criterion.get("remediation") or None
-    result["confidence"] = 0.0 if status == "insufficient" else judgement.confidence
+    if status != "met":
+        result["remediation"] = criterion.get("remediation") or None
+    if status != "insufficient":
+        result["confidence"] = judgement.confidence
     return result
 
 
@@ -144,12 +148,12 @@ def _distinct_quotes(supports: Iterable[Support], inputs: Inputs) -> list[Cited]
     return list(quotes.values())
 
 
-def _status(criterion: JSONMapping, scale: tuple[float, float], level: float, quotes: Sequence[Cited] | None) -> Status:
-    """Return the status of a criterion that applies; *quotes* are None without a verified support."""
+def _status(criterion: JSONMapping, scale: tuple[float, float], level: float, quotes: int) -> Status:
+    """Return the status of a criterion that applies and whose level so many distinct quotes support."""
     low, high = scale
     min_citations = (criterion.get("evidence") or {}).get("minCitations")
     needed = 1 if min_citations is None else min_citations
-    if quotes is None or (level > low and len(quotes) < needed):
+    if level > low and quotes < needed:
         return "insufficient"
     if level >= high:
         return "met"
@@ -170,11 +174,12 @@ def _rationale(judgement: Judgement, verified: Sequence[Support], status: Status
 
 
 def _result(criterion: JSONMapping, status: Status, level: float | None, high: float, rationale: str) -> JSONObject:
+    shown_level = None if level is None else number(level)
     return {
         "id": criterion["id"],
         "title": criterion["title"],
         "status": status,
-        "level": None if level is None else number(level),
+        "level": shown_level,
         "maxLevel": number(high),
         "rationale": rationale,
         "citations": [],
@@ -245,25 +250,27 @@ def aggregate(specification: JSONMapping, settled: Mapping[str, JSONMapping]) ->
             sums.add(criterion["weight"], criterion["weight"] * (level - low) / (high - low), result)
             cap = min(cap, _cap(criterion, level))
         overall.add_section(section["weight"], sums)
+        score_of_section = None
+        if sums.weight:
+            score_of_section = _rounded(100 * sums.reached / sums.weight, 1)
+        criteria = [_public(settled[criterion["id"]]) for criterion in section["criteria"]]
         sections.append(
-            {
-                "id": section["id"],
-                "title": section["title"],
-                "score": _rounded(100 * sums.reached / sums.weight, 1) if sums.weight else None,
-                "criteria": [_public(settled[criterion["id"]]) for criterion in section["criteria"]],
-            }
+            {"id": section["id"], "title": section["title"], "score": score_of_section, "criteria": criteria}
         )
-    score = _rounded(min(100 * overall.reached / overall.weight, cap), 1) if overall.weight else None
-    return {
-        "overall": {
-            "score": score,
-            "band": _band(specification, score),
-            "coverage": _rounded(overall.judged / overall.weight, _DIGITS) if overall.weight else 0,
-            # The mean of what was judged: a criterion without evidence does not make the others less certain.
-            "confidence": _rounded(overall.confidence / overall.judged, _DIGITS) if overall.judged else 0,
-        },
-        "sections": sections,
-    }
+    return {"overall": _overall(specification, overall, cap), "sections": sections}
+
+
+def _overall(specification: JSONMapping, overall: _Sums, cap: float) -> JSONObject:
+    score: float | None = None
+    coverage: float = 0
+    confidence: float = 0
+    if overall.weight:
+        score = _rounded(min(100 * overall.reached / overall.weight, cap), 1)
+        coverage = _rounded(overall.judged / overall.weight, _DIGITS)
+    # The mean of what was judged: a criterion without evidence does not make the others less certain.
+    if overall.judged:
+        confidence = _rounded(overall.confidence / overall.judged, _DIGITS)
+    return {"score": score, "band": _band(specification, score), "coverage": coverage, "confidence": confidence}
 
 
 def gains(specification: JSONMapping, report: JSONMapping) -> dict[str, float]:
@@ -273,7 +280,10 @@ def gains(specification: JSONMapping, report: JSONMapping) -> dict[str, float]:
     A criterion whose gate caps the score counts what the cap takes away, too.
     """
     low, high = specification["scale"]["min"], specification["scale"]["max"]
-    results = {result["id"]: result for section in report["sections"] for result in section["criteria"]}
+    results = {}
+    for section in report["sections"]:
+        for result in section["criteria"]:
+            results[result["id"]] = result
     missing: dict[str, float] = {}
     caps: dict[str, float] = {}
     total = reached = 0.0
@@ -292,8 +302,14 @@ def gains(specification: JSONMapping, report: JSONMapping) -> dict[str, float]:
             reached += part * share
             missing[criterion["id"]] = part * (1 - share)
             caps[criterion["id"]] = _cap(criterion, level)
-    score = 100 * reached / total if total else 0
-    return {name: 100 * part / total + max(0.0, score - caps[name]) for name, part in missing.items()}
+    if not missing:
+        return {}
+    score = 100 * reached / total
+    points: dict[str, float] = {}
+    for criterion_id, part in missing.items():
+        taken_by_cap = max(0.0, score - caps[criterion_id])
+        points[criterion_id] = 100 * part / total + taken_by_cap
+    return points
 
 
 def _level(result: JSONMapping, low: float) -> float:

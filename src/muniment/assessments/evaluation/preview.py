@@ -67,7 +67,8 @@ def missing_evidence(
     Args:
         unsupported: ids of criteria for which nothing was found, although their sources may be there.
     """
-    present = {"profile", *(source for source in SOURCES if facts.get(source))}
+    present = {"profile"}
+    present.update(source for source in SOURCES if facts.get(source))
     if document_ids:
         present.add("documents")
     titles: dict[str, list[str]] = {}
@@ -83,7 +84,10 @@ def missing_evidence(
         entry: JSONObject = {"source": source, "criteria": len(titles[source])}
         if shows_titles:
             entry["titles"] = titles[source][:MAX_TITLES]
-        entry["hint"] = _UNSUPPORTED.get(source, _NOTHING_FOUND) if source in present else _HINTS[source]
+        if source in present:
+            entry["hint"] = _UNSUPPORTED.get(source, _NOTHING_FOUND)
+        else:
+            entry["hint"] = _HINTS[source]
         missing.append(entry)
     return missing
 
@@ -114,6 +118,7 @@ def _sources_of(criterion: JSONMapping) -> set[str]:
             sources.add(check.get("in", "documents"))
         else:
             root = check["path"].partition(".")[0]
-            sources_of_facts.add(root if root in SOURCES else "profile")
+            source = root if root in SOURCES else "profile"
+            sources_of_facts.add(source)
     # What the criterion names is what to complete; the facts that its checks read say so only where it names nothing.
     return sources or sources_of_facts or {"documents"}

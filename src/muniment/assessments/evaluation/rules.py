@@ -177,13 +177,14 @@ def _first_cited(leaves: Sequence[Leaf]) -> list[Cited]:
 def _phrases(condition: JSONMapping, inputs: Inputs) -> tuple[bool, list[Cited]]:
     must_find_all = condition["op"] == "allPhrases"
     chunks = inputs.of((condition.get("in", "documents"),))
+    most_places = 1 if must_find_all else MAX_CITATIONS
     cited: list[Cited] = []
     for term in dict.fromkeys(fold(term) for term in condition["terms"]):
         places = [number for number in chunks if holds_phrase(inputs.chunks[number].folded, term)]
         if must_find_all and not places:
             return False, []
-        shown_places = places[: 1 if must_find_all else MAX_CITATIONS]
-        cited += [Cited(number, quote_with(inputs.chunks[number].text, term)) for number in shown_places]
+        for number in places[:most_places]:
+            cited.append(Cited(number, quote_with(inputs.chunks[number].text, term)))
     distinct = list(dict.fromkeys(cited))
     if must_find_all:
         return True, distinct
@@ -251,7 +252,9 @@ class FullText:
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
         self._words = [frozenset(map(stem, words_of(chunk.folded))) for chunk in inputs.chunks]
-        self._spread = Counter(word for words in self._words for word in words)
+        self._spread: Counter[str] = Counter()
+        for words in self._words:
+            self._spread.update(words)
 
     def find(self, text: str, sources: Sequence[str]) -> list[Cited]:
         """Return the passages that share enough terms with *text*, best first."""

@@ -179,6 +179,8 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
 def begins_as_markup(head: bytes) -> bool:
     """Return whether a text begins as a web page, also after comments; so does a comment without an end."""
     rest = head.removeprefix(codecs.BOM_UTF8)
-    while comment := _COMMENT.match(rest):
+    comment = _COMMENT.match(rest)
+    while comment:
         rest = rest[comment.end() :]
+        comment = _COMMENT.match(rest)
     return rest.lstrip().lower().startswith((*MARKUP, b"<!--"))

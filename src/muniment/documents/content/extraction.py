@@ -110,8 +110,8 @@ def _pdf(file: BinaryIO) -> Iterator[str]:
     try:
         document = pypdfium2.PdfDocument(file)
     except pypdfium2.PdfiumError as error:
-        is_encrypted = "assword" in str(error)
-        raise NotExtractable("it is encrypted" if is_encrypted else "it cannot be opened as a PDF") from None
+        fault = "it is encrypted" if "assword" in str(error) else "it cannot be opened as a PDF"
+        raise NotExtractable(fault) from None
     for number in range(min(len(document), MAX_PAGES)):
         try:
             page = document[number]
@@ -153,24 +153,30 @@ def _xml(
 def _pieces(part: IO[bytes], *, texts: set[str], ends: set[str]) -> list[str]:
     """Return the text inside the elements *texts*, cut after each of the elements *ends*; the last is the rest."""
     pieces: list[str] = []
-    found: list[str] = []
+    texts_of_piece: list[str] = []
     depth = 0
 
     def start(name: str, _: dict[str, str]) -> None:
         nonlocal depth
         depth += name in texts
-        if name in {"tab", "br", "line-break"}:
-            found.append("\t" if name == "tab" else "\n")
+        if name == "tab":
+            texts_of_piece.append("\t")
+        elif name in {"br", "line-break"}:
+            texts_of_piece.append("\n")
 
     def end(name: str) -> None:
         nonlocal depth
         depth -= name in texts
         if name in ends:
-            pieces.append("".join(found))
-            found.clear()
+            pieces.append("".join(texts_of_piece))
+            texts_of_piece.clear()
 
-    _xml(part, start, end, lambda data: found.append(data) if depth else None)
-    return [*pieces, "".join(found)]
+    def text(data: str) -> None:
+        if depth:
+            texts_of_piece.append(data)
+
+    _xml(part, start, end, text)
+    return [*pieces, "".join(texts_of_piece)]
 
 
 def _lines(part: IO[bytes], *, texts: set[str], ends: set[str]) -> str:
@@ -243,7 +249,11 @@ def _sheet(part: IO[bytes], shared: list[str]) -> str:
             lines.append("\t".join(row).rstrip("\t"))
             row.clear()
 
-    _xml(part, start, end, lambda data: cell.append(data) if inside else None, most=None)
+    def text(data: str) -> None:
+        if inside:
+            cell.append(data)
+
+    _xml(part, start, end, text, most=None)
     return "\n".join(lines)
 
 

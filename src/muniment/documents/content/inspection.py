@@ -72,27 +72,25 @@ class Type:
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _INDEX = "[Content_Types].xml"
 _ODT = "application/vnd.oasis.opendocument.text"
-TYPES: Final = {
-    accepted.content_type: accepted
-    for accepted in (
-        Type("application/pdf", "PDF", ("pdf",), "pdf"),
-        Type(f"{_OFFICE}.wordprocessingml.document", "Word", ("docx",), "zip", (_INDEX, "word/document.xml")),
-        Type(f"{_OFFICE}.spreadsheetml.sheet", "Excel", ("xlsx",), "zip", (_INDEX, "xl/workbook.xml")),
-        Type(
-            f"{_OFFICE}.presentationml.presentation", "PowerPoint", ("pptx",), "zip", (_INDEX, "ppt/presentation.xml")
-        ),
-        Type(_ODT, "OpenDocument text", ("odt",), "zip", ("mimetype", "content.xml")),
-        Type("text/plain", "plain text", ("txt",), "text"),
-        Type("text/markdown", "Markdown", ("md", "markdown"), "text"),
-        Type("text/csv", "CSV", ("csv",), "text"),
-        Type("application/json", "JSON", ("json",), "text"),
-        Type("image/png", "PNG", ("png",), "image"),
-        Type("image/jpeg", "JPEG", ("jpg", "jpeg"), "image"),
-        Type("image/webp", "WebP", ("webp",), "image"),
-    )
-}
+_ACCEPTED: Final = (
+    Type("application/pdf", "PDF", ("pdf",), "pdf"),
+    Type(f"{_OFFICE}.wordprocessingml.document", "Word", ("docx",), "zip", (_INDEX, "word/document.xml")),
+    Type(f"{_OFFICE}.spreadsheetml.sheet", "Excel", ("xlsx",), "zip", (_INDEX, "xl/workbook.xml")),
+    Type(f"{_OFFICE}.presentationml.presentation", "PowerPoint", ("pptx",), "zip", (_INDEX, "ppt/presentation.xml")),
+    Type(_ODT, "OpenDocument text", ("odt",), "zip", ("mimetype", "content.xml")),
+    Type("text/plain", "plain text", ("txt",), "text"),
+    Type("text/markdown", "Markdown", ("md", "markdown"), "text"),
+    Type("text/csv", "CSV", ("csv",), "text"),
+    Type("application/json", "JSON", ("json",), "text"),
+    Type("image/png", "PNG", ("png",), "image"),
+    Type("image/jpeg", "JPEG", ("jpg", "jpeg"), "image"),
+    Type("image/webp", "WebP", ("webp",), "image"),
+)
+TYPES: Final = {accepted.content_type: accepted for accepted in _ACCEPTED}
 TAKEN: Final = marked("PDF, DOCX, XLSX, PPTX, ODT, TXT, MD, CSV, JSON, PNG, JPEG and WebP")
-_BY_EXTENSION: Final = {extension: accepted for accepted in TYPES.values() for extension in accepted.extensions}
+_BY_EXTENSION: Final[dict[str, Type]] = {}
+for _type in _ACCEPTED:
+    _BY_EXTENSION.update(dict.fromkeys(_type.extensions, _type))
 
 
 def name_fault(name: str) -> str | None:  # noqa: PLR0911 - one rule per line
@@ -119,28 +117,32 @@ def name_fault(name: str) -> str | None:  # noqa: PLR0911 - one rule per line
 def type_of(name: str, content_type: str | None) -> Type:
     """Return the accepted type of a file; raise Rejected if there is none, or the name's extension is another's."""
     extension = name.rpartition(".")[2].lower() if "." in name else ""
-    named = _BY_EXTENSION.get(extension)
     declared = (content_type or "").partition(";")[0].strip().lower()
-    if not declared or declared == "application/octet-stream":
-        if named is None:
-            if not extension:
-                raise Rejected("Files with no extension are not accepted.")
-            raise Rejected(Phrase("Files with the extension .{extension} are not accepted.", extension=extension))
-        return named
-    found = TYPES.get(declared)
-    if found is None:
+    if not declared or declared == "application/octet-stream":  # what clients say of a type that they do not know
+        return _type_by_extension(extension)
+    accepted = TYPES.get(declared)
+    if accepted is None:
         raise Rejected(Phrase("Files of type {declared} are not accepted.", declared=declared[:100]))
-    if extension not in found.extensions:
-        extensions = " or ".join(f".{accepted}" for accepted in found.extensions)
+    if extension not in accepted.extensions:
+        extensions = " or ".join(f".{allowed}" for allowed in accepted.extensions)
+        shown = f".{extension}" if extension else Phrase("none")
         raise Rejected(
             Phrase(
                 "A {type} file needs the extension {extensions}, not {extension}.",
-                type=found.name,
+                type=accepted.name,
                 extensions=extensions,
-                extension=f".{extension}" if extension else Phrase("none"),
+                extension=shown,
             )
         )
-    return found
+    return accepted
+
+
+def _type_by_extension(extension: str) -> Type:
+    if not extension:
+        raise Rejected("Files with no extension are not accepted.")
+    if extension not in _BY_EXTENSION:
+        raise Rejected(Phrase("Files with the extension .{extension} are not accepted.", extension=extension))
+    return _BY_EXTENSION[extension]
 
 
 def inspect(file: IO[bytes], size_bytes: int, content_type: str) -> None:
@@ -226,7 +228,9 @@ def _zip_end(file: IO[bytes], size_bytes: int) -> tuple[bytes, int | None]:
     file.seek(max(0, size_bytes - _END_BYTES - _LOCATOR_BYTES))
     tail = file.read(_END_BYTES + _LOCATOR_BYTES)
     at = tail.rfind(b"PK\x05\x06", max(0, len(tail) - _END_BYTES))
-    return tail, None if at < 0 or at + 22 > len(tail) else at
+    if at < 0 or at + 22 > len(tail):  # the record has at least 22 bytes
+        return tail, None
+    return tail, at
 
 
 def _has_locator(tail: bytes, at: int) -> bool:

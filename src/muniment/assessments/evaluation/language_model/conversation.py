@@ -101,10 +101,10 @@ def messages(
         "scale": {"lowest": number(low), "highest": number(high)},
         "levels": levels,
     }
-    shown = [
-        {"passage": passage, "source": inputs.chunks[passage].source, "text": shown_text(inputs, passage)}
-        for passage in passages
-    ]
+    shown = []
+    for passage in passages:
+        source, text = inputs.chunks[passage].source, shown_text(inputs, passage)
+        shown.append({"passage": passage, "source": source, "text": text})
     return [
         {"role": "system", "content": f"{INSTRUCTIONS}\nThe criterion:\n{_json(task)}"},
         {"role": "user", "content": _json({"passages": shown})},
@@ -162,8 +162,9 @@ def read_answer(
         Unusable: it does not match the schema, is about another criterion, or leaves the scale.
     """
     fenced = _FENCE.match(text.strip())
+    document = fenced[1] if fenced else text
     try:
-        answer = msgspec.json.decode(fenced[1] if fenced else text, type=_Answer)
+        answer = msgspec.json.decode(document, type=_Answer)
     except (msgspec.DecodeError, RecursionError) as error:
         raise Unusable(f"The answer is not one JSON object of the required form: {error}.") from None
     if answer.criterionId != criterion["id"]:
@@ -193,7 +194,8 @@ def _cited(quoted: _Quote, inputs: Inputs, passages: Collection[int]) -> Cited:
         return invalid
     pattern = r"\s+".join(re.escape(word) for word in collapse(quoted.text).split(" "))
     original = re.search(pattern, chunk.text, re.IGNORECASE)
-    return Cited(quoted.passage, quote(collapse(original[0] if original else quoted.text)))
+    wording = original[0] if original else quoted.text
+    return Cited(quoted.passage, quote(collapse(wording)))
 
 
 def _supports(quotes: list[tuple[Cited, float]], level: float | None) -> tuple[Support, ...]:

@@ -171,7 +171,9 @@ class LanguageModel:
         """Judge criteria as answers arrive; raise ModelUnavailable if the endpoint rejects the settings or is down."""
         waiting: deque[_Pending] = deque()
         for number, criterion in enumerate(criteria):
-            passages = [] if _is_for_rules(criterion, inputs) else self._passages(criterion, scale, inputs)
+            passages = []
+            if not _is_for_rules(criterion, inputs):
+                passages = self._passages(criterion, scale, inputs)
             if passages:
                 waiting.append(_Pending(number, criterion, passages))
             else:
@@ -184,7 +186,9 @@ class LanguageModel:
         """Return the chunks for the prompt: all chunks if they fit, otherwise the best matches first."""
         sources = (criterion.get("evidence") or {}).get("sources") or SOURCES
         by_rules = self._rules.judge_one(criterion, scale, inputs)
-        candidates = [cited.chunk for support in by_rules.supports for cited in support.cited]
+        candidates = []
+        for support in by_rules.supports:
+            candidates += [cited.chunk for cited in support.cited]
         chunks = inputs.of(sources)
         if sum(len(shown_text(inputs, chunk)) for chunk in chunks) > MAX_EVIDENCE:
             text = f"{criterion['title']} {criterion['requirement']}"
@@ -274,17 +278,20 @@ class LanguageModel:
 
     async def _complete(self, client: "AsyncOpenAI", conversation: list[Any]) -> str:
         """Return the text of one answer, or raise _Exhausted, _Silent or Unusable."""
-        asked = sum(estimated_tokens(message["content"]) for message in conversation)
-        reserved = asked + _MAX_ANSWER
+        sent = sum(estimated_tokens(message["content"]) for message in conversation)
+        reserved = sent + _MAX_ANSWER
         if not self._budget.reserve(reserved):
             raise _Exhausted
-        used = asked  # without a reported count, count what was sent
+        used = sent  # what counts without an answer
         try:
             completion = await self._completion(client, conversation)
             choice = completion.choices[0] if completion.choices else _Choice(_Message())
             text = choice.message.content
             reported = completion.usage.total_tokens if completion.usage else None
-            used = reported if reported and reported > 0 else asked + estimated_tokens(text or "")
+            if reported and reported > 0:
+                used = reported
+            else:
+                used = sent + estimated_tokens(text or "")
             if not text or choice.finish_reason in _ENDINGS:
                 raise Unusable("The answer is incomplete.", _ENDINGS.get(choice.finish_reason or "", "it is empty"))
             return text
