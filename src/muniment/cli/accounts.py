@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import click
@@ -72,14 +73,13 @@ def user_token(email: str, name: str, chosen: tuple[str, ...], days: str, *, rea
     migrated()
     from muniment.accounts import operations, scopes, tokens
 
+    permitted: Collection[str] = chosen or SCOPES
+    if read_only:
+        permitted = scopes.READ_SCOPES
+    lifetime_days = None if days == "never" else int(days)
     with problems_as_errors():
-        token = tokens.create_token(
-            COMMAND,
-            name,
-            permitted=scopes.READ_SCOPES if read_only else chosen or SCOPES,
-            days=None if days == "never" else int(days),
-            account=operations.find_account(email),
-        )
+        account = operations.find_account(email)
+        token = tokens.create_token(COMMAND, name, permitted=permitted, days=lifetime_days, account=account)
     click.echo(token.text)
 
 
@@ -90,7 +90,8 @@ def user_list() -> None:
     from muniment.accounts.operations import list_accounts
 
     for account in list_accounts(COMMAND):
-        click.echo(f"{account.email}\t{account.role}\t{'active' if account.is_active else 'inactive'}")
+        state = "active" if account.is_active else "inactive"
+        click.echo(f"{account.email}\t{account.role}\t{state}")
 
 
 @user.command("role")

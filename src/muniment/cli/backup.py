@@ -42,7 +42,8 @@ def _progress() -> Iterator[Callable[[str], object]]:
 
 
 def _files(number: int, which: str = "") -> str:
-    return f"{number:,} {which}document file{'' if number == 1 else 's'}"
+    noun = "document file" if number == 1 else "document files"
+    return f"{number:,} {which}{noun}"
 
 
 @main.command()
@@ -100,11 +101,13 @@ def _to_place(*, scheduled: bool) -> None:
     from muniment.backup.scheduled.schedule import schedule
 
     settings = config.current()
+    share: float = 1
     if scheduled:
+        share = SHARE
         os.nice(LOW_PRIORITY)
         threading.Thread(target=_end_with_parent, daemon=True).start()
     with _progress():
-        found = make_backup(settings, pace=Pace(SHARE if scheduled else 1))
+        found = make_backup(settings, pace=Pace(share))
     result = job.JobResult(
         place=found.place,
         covered_at=found.covered_at,
@@ -155,11 +158,13 @@ def backups(place: str | None, *, verify: bool) -> None:
     from muniment.backup.scheduled.reading import check_all, shown
 
     with _progress():
-        opened, scratch = _place(place), config.current().data
+        opened = _place(place)
         index, records = opened.index(), opened.records()
         faults = {record.name: index.damaged.get(record.name, "") for record in records}
         if verify:
-            with tempfile.TemporaryDirectory(dir=scratch if scratch.is_dir() else None) as folder:
+            data = config.current().data
+            scratch = data if data.is_dir() else None
+            with tempfile.TemporaryDirectory(dir=scratch) as folder:
                 faults = {checked.record.name: checked.fault for checked in check_all(opened, Path(folder))}
     for record in reversed(records):
         fault = faults[record.name]
@@ -167,7 +172,10 @@ def backups(place: str | None, *, verify: bool) -> None:
             f"{shown(record.made_at)}  {record.name}  {record.size_bytes:,} bytes, {record.rows:,} rows,"
             f" {_files(record.files)}, edition {record.edition:,}"
         )
-        click.echo(f"FAIL  {facts}: {fault}" if fault else f"OK    {facts}")
+        if fault:
+            click.echo(f"FAIL  {facts}: {fault}")
+        else:
+            click.echo(f"OK    {facts}")
     if not records:
         click.echo(f"No backups in {opened.shown}.")
     elif index.covered_at is not None and index.covered_at > records[-1].made_at:
@@ -259,7 +267,9 @@ def move(to: str, storage: str) -> None:
     """
     source = config.current()
     require_instance(source)
-    target = config.use(_target(source, sys.stdin.readline().strip() if to == "-" else to, storage))
+    if to == "-":
+        to = sys.stdin.readline().strip()
+    target = config.use(_target(source, to, storage))
     use_django(may_lack_instance=True)
     from muniment.backup.moving import move as move_to
 

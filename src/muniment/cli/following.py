@@ -55,7 +55,10 @@ def _run(merge: Any, address: str, ending: Ending, *, waits: bool) -> None:
             place = None
             continue
         is_level, place = next_place == place, next_place
-    tell(f"at edition {place.after} of {address}" if place else "ended before anything was read")
+    if place:
+        tell(f"at edition {place.after} of {address}")
+    else:
+        tell("ended before anything was read")
 
 
 def tell(sentence: str) -> None:

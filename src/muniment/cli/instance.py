@@ -89,11 +89,11 @@ def _show_all(findings: list[Finding], *, as_json: bool, is_packed: bool) -> Non
         for finding in findings:
             _show(finding)
         return
-    shown = [
-        {"mark": finding.mark, "what": finding.what, "says": finding.says, "state": finding.state}
-        for finding in findings
-    ]
-    click.echo(json.dumps(storing.packed(shown) if is_packed else shown, ensure_ascii=False))
+    rows = []
+    for finding in findings:
+        rows.append({"mark": finding.mark, "what": finding.what, "says": finding.says, "state": finding.state})
+    shown = storing.packed(rows) if is_packed else rows
+    click.echo(json.dumps(shown, ensure_ascii=False))
 
 
 def _show(finding: Finding) -> None:
@@ -211,7 +211,8 @@ def scrub() -> None:
 
     def tell(progress: "Progress") -> None:
         for damage in (*progress.damages, *progress.former):
-            line = f"{'MENDED' if damage.is_mended else 'DAMAGED'}  {damage.check}: {damage}"
+            outcome = "MENDED" if damage.is_mended else "DAMAGED"
+            line = f"{outcome}  {damage.check}: {damage}"
             if line not in shown:
                 click.echo(line)
             shown.add(line)

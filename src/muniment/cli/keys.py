@@ -56,7 +56,11 @@ def _show_key(key: "keyring.KeyStatus") -> None:
 
 def _counted(counts: Mapping[str, int]) -> str:
     """Return the kinds of things of which there are any, with their numbers; empty if there are none."""
-    return ", ".join(f"{count:,} {words}" for words, count in counts.items() if count)
+    texts = []
+    for words, count in counts.items():
+        if count:
+            texts.append(f"{count:,} {words}")
+    return ", ".join(texts)
 
 
 @keys.command("new")
@@ -89,10 +93,9 @@ def adopt(*, replace: bool) -> None:
     with problems_as_errors():
         fingerprint = keyring.adopt(COMMAND, replace=replace)
     click.echo(f"The database uses the key {fingerprint}.")
-    unopened = keyring.status().unopened
-    if any(unopened.values()):
-        kinds = ", ".join(f"{count:,} {words}" for words, count in unopened.items() if count)
-        click.echo(f"Lost with the former key: {kinds}.", err=True)
+    lost = _counted(keyring.status().unopened)
+    if lost:
+        click.echo(f"Lost with the former key: {lost}.", err=True)
 
 
 @keys.command("rotate")

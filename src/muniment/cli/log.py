@@ -43,7 +43,8 @@ def show() -> None:
         click.echo(f"witness: {witness.name} {witness.url}")
         click.echo(f"  cosigned: {witness.size} leaves, {witness.behind} behind, at {at}")
         if witness.trouble:
-            click.echo(f"  {'FAIL' if witness.accuses else 'WARN'} {witness.explanation} ({masked(witness.detail)})")
+            mark = "FAIL" if witness.accuses else "WARN"
+            click.echo(f"  {mark} {witness.explanation} ({masked(witness.detail)})")
 
 
 @log.command()

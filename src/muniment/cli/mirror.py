@@ -88,8 +88,11 @@ class _Copying:
         snapshot = self._copy.fetch()
         note_mirrored(self._folder, self._address, _currency(snapshot))
         self._use_folder()
-        if keeps_former and (kept := self._copy.keep_former()) is not None:
-            tell(f"the former copy is kept as {kept}")
+        former = None
+        if keeps_former:
+            former = self._copy.keep_former()
+        if former is not None:
+            tell(f"the former copy is kept as {former}")
         self._copy.build(snapshot, _schema())
         return snapshot.place
 

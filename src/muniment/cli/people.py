@@ -38,8 +38,9 @@ def person_erase(slug: str, *, dry_run: bool, yes: bool) -> None:
             compact_database()
     _show(erased.mentions)
     count = len(erased.companies)
-    places = f"positions at {count:,} {'company' if count == 1 else 'companies'}"
-    click.echo(f"{'Would erase' if dry_run else 'Erased'} {slug}: the profile and {places}.")
+    companies = "company" if count == 1 else "companies"
+    verb = "Would erase" if dry_run else "Erased"
+    click.echo(f"{verb} {slug}: the profile and positions at {count:,} {companies}.")
     if erased.account:
         click.echo(f"The account {erased.account} stays; delete it with muniment user delete.", err=True)
     for folder in erased.unwritten:

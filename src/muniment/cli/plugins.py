@@ -25,8 +25,10 @@ def plugins() -> None:
     found = installed()
     for plugin in found.plugins:
         package = f" ({plugin.package})" if plugin.package else ""
-        says = f"not loaded: {plugin.fault}" if plugin.fault else ", ".join(plugin.hooks)
-        click.echo(f"{'FAIL' if plugin.fault else 'OK':<4}  {plugin.name}{package}: {says}")
+        mark, says = "OK", ", ".join(plugin.hooks)
+        if plugin.fault:
+            mark, says = "FAIL", f"not loaded: {plugin.fault}"
+        click.echo(f"{mark:<4}  {plugin.name}{package}: {says}")
     if not found.plugins:
         click.echo(f"No plugins are loaded. The plugin interface has version {API}; see docs/PLUGINS.md.")
     if found.failed:
@@ -64,7 +66,8 @@ def _add(found: dict[str, click.Command], command: object, plugin: str, built_in
 
 def require_extras(settings: config.Config) -> None:
     """Check for missing extras before any job runs or is charged."""
-    if settings.model_url and (told := endpoint.lacking()):
-        raise click.ClickException(told)
-    if settings.otlp_url and (told := telemetry.lacking()):
-        raise click.ClickException(told)
+    fault = endpoint.lacking() if settings.model_url else ""
+    if not fault and settings.otlp_url:
+        fault = telemetry.lacking()
+    if fault:
+        raise click.ClickException(fault)

@@ -136,9 +136,9 @@ def import_(
 
 
 def _follow(address: str, options: dict[str, Any], follow_options: dict[str, Any]) -> None:
-    ignored = [name.replace("_", "-") for name, value in options.items() if value and name != "prune_limit"]
-    if ignored:
-        raise click.UsageError(f"--follow takes no --{ignored[0]}.")
+    for name, value in options.items():
+        if value and name != "prune_limit":
+            raise click.UsageError(f"--follow takes no --{name.replace('_', '-')}.")
     follow(address, limit=options["prune_limit"], **follow_options)
 
 
@@ -193,14 +193,17 @@ def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **opti
         is_clean = not (summary.bad or summary.dropped)
         is_refused = options["strict"] and not is_clean
         unlist_gone(pruning, summary)
-    pruned = "" if summary.unlisted else "; 0 unlisted"
+    pruned = ""
+    if prune and is_dry_run:
+        pruned = f"; {len(pruning.rows):,} to unlist"
+    elif prune and not summary.unlisted:
+        pruned = "; 0 unlisted"
+    verb = "Imported"
     if is_dry_run:
-        verb, pruned = "Would import", f"; {len(pruning.rows):,} to unlist"
+        verb = "Would import"
     elif is_refused:
         verb = "Nothing imported"
-    else:
-        verb = "Imported"
-    click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {summary}{pruned if prune else ''}.")
+    click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {summary}{pruned}.")
     _end(is_clean=is_clean, is_empty=summary.is_empty)
 
 
@@ -321,8 +324,12 @@ def _set_former_name(slug: str, name: str, *, is_hidden: bool) -> None:
     from muniment.registry.names.operations import hide_former_name, show_former_name
 
     with problems_as_errors():
-        (hide_former_name if is_hidden else show_former_name)(COMMAND, slug, name)
-    click.echo(f"{slug}: the former name is {'hidden' if is_hidden else 'public'}.")
+        if is_hidden:
+            hide_former_name(COMMAND, slug, name)
+        else:
+            show_former_name(COMMAND, slug, name)
+    state = "hidden" if is_hidden else "public"
+    click.echo(f"{slug}: the former name is {state}.")
 
 
 @former_name.command("remove")

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -93,12 +94,22 @@ def serve(
     if workers > 1:
         logs.set_up(settings.log_format, settings.log_level)
         command = ["serve", "--host", host, "--port", str(port), "--workers", str(workers)]
-        command += [] if mirror is None else ["--mirror", str(mirror)]
-        at_first = [*command, "--demo" if demo else "--first"]
-        supervisor = Supervisor(listener, workers, command=command, first_command=at_first, admin=admin)
+        if mirror is not None:
+            command += ["--mirror", str(mirror)]
+        first_option = "--demo" if demo else "--first"
+        first_command = [*command, first_option]
+        supervisor = Supervisor(listener, workers, command=command, first_command=first_command, admin=admin)
         sys.exit(supervisor.run())
-    load = _load_demo if demo else tell_setup_link
-    failure = run(settings, listener, admin=admin, load=None if settings.mirrored else load)
+    _serve_alone(settings, listener, admin, demo=demo)
+
+
+def _serve_alone(settings: config.Config, listener: socket.socket, admin: socket.socket | None, *, demo: bool) -> None:
+    load: Callable[[], None] | None = None
+    if demo:
+        load = _load_demo
+    elif not settings.mirrored:
+        load = tell_setup_link
+    failure = run(settings, listener, admin=admin, load=load)
     if failure is not None:
         click.echo(f"error: {failure.reason}", err=True)
         sys.exit(failure.status)
@@ -171,16 +182,23 @@ def _with_base_url(settings: config.Config, host: str, port: int) -> config.Conf
     """Fill in the base URL if it is not set."""
     if settings.base_url:
         return settings
-    shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 - displayed, not bound
+    shown = host
+    if host in {"0.0.0.0", "::"}:  # noqa: S104 - displayed, not bound
+        shown = "localhost"
+    elif ":" in host:  # an IPv6 address, which URLs have in brackets
+        shown = f"[{host}]"
     return config.use(config.Config(base_url=f"http://{shown}:{port}"))
 
 
 def _serve_among(inherited: str, settings: config.Config, *, demo: bool, is_first: bool) -> None:
     member = WorkerProcess.inherited(inherited)
-    is_told = is_first and member.number == 1 and not settings.mirrored
-    tells = tell_setup_link if is_told else None
-    load = functools.partial(_load_demo, tells=member.number == 1) if demo else tells
-    if failure := run(settings, member.listener, admin=member.admin, load=load, member=member):
+    load: Callable[[], None] | None = None
+    if demo:
+        load = functools.partial(_load_demo, tells=member.number == 1)
+    elif is_first and member.number == 1 and not settings.mirrored:
+        load = tell_setup_link
+    failure = run(settings, member.listener, admin=member.admin, load=load, member=member)
+    if failure:
         log.error("%s", failure.reason)
         sys.exit(failure.status)
 

@@ -48,4 +48,5 @@ def subscriptions_end(email: str, *, yes: bool) -> None:
         click.confirm(f"Delete the subscriptions of {email}?", abort=True, err=True)
     count = end_subscriptions(COMMAND, email)
     record_command("subscriptions end", subscriptions=count)  # not the address, which is erased
-    click.echo(f"{count:,} {'subscription' if count == 1 else 'subscriptions'} ended; the address is deleted.")
+    noun = "subscription" if count == 1 else "subscriptions"
+    click.echo(f"{count:,} {noun} ended; the address is deleted.")

@@ -72,16 +72,16 @@ def run(
     from muniment.registry.tables.operations import prepare
 
     try:
-        prepared = prepare(source, choices.mapping.read_text("utf-8") if choices.mapping else "")
+        mapping_text = ""
+        if choices.mapping:
+            mapping_text = choices.mapping.read_text("utf-8")
+        prepared = prepare(source, mapping_text)
         if prepared.is_proposed and not choices.proposes:
             _use_remembered(prepared)
         if choices.keeps_all:
             keep_all(prepared.mapping, prepared.sheets)
-        write_mapping = choices.write_mapping
-        if write_mapping:
-            write_mapping.write_text(prepared.mapping_text(), "utf-8")
-            click.echo(f"Mapping written to {write_mapping}. Edit it, and import with --mapping {write_mapping}.")
-            _echo_questions(prepared)
+        if choices.write_mapping:
+            _write_mapping(prepared, choices.write_mapping)
             return
         if prepared.is_proposed:
             _settle(prepared, is_preview=is_preview, accepts_guesses=choices.accepts_guesses)
@@ -95,6 +95,12 @@ def run(
         raise
     except (OSError, UnicodeDecodeError) as error:
         raise click.ClickException(f"{error}. Nothing was imported.") from None
+
+
+def _write_mapping(prepared: "Prepared", file: Path) -> None:
+    file.write_text(prepared.mapping_text(), "utf-8")
+    click.echo(f"Mapping written to {file}. Edit it, and import with --mapping {file}.")
+    _echo_questions(prepared)
 
 
 def _settle(prepared: "Prepared", *, is_preview: bool, accepts_guesses: bool) -> None:
@@ -113,13 +119,14 @@ def _use_remembered(prepared: "Prepared") -> None:
     """Use the mapping that was confirmed in the browser for a file with the same headings; say so, or why not."""
     from muniment.registry.imports.uploads import remembered
 
-    def told(reason: str) -> None:
+    def tell_why_not(reason: str) -> None:
         click.echo(f"The mapping of the last import with these headings is not used. {reason}", err=True)
 
-    if found := remembered(prepared.mapping, told):
-        prepared.mapping, prepared.is_proposed = found, False
-        said = "Columns are mapped as in the last import of a file with the same headings"
-        click.echo(f"{said}, at /operate/import; --propose proposes a mapping instead.", err=True)
+    mapping = remembered(prepared.mapping, tell_why_not)
+    if mapping:
+        prepared.mapping, prepared.is_proposed = mapping, False
+        sentence = "Columns are mapped as in the last import of a file with the same headings"
+        click.echo(f"{sentence}, at /operate/import; --propose proposes a mapping instead.", err=True)
 
 
 def _echo_mapping(prepared: "Prepared") -> None:
@@ -146,20 +153,20 @@ def _confirm(prepared: "Prepared") -> None:
                 f"{table.name}: kind of the rows", type=click.Choice(("companies", "people")), default=table.kind
             )
         if "header" in table.check:
-            said = f"{table.name}: is row {table.header} the row with the headings?"
-            if not click.confirm(said, default=True):
+            question = f"{table.name}: is row {table.header} the row with the headings?"
+            if not click.confirm(question, default=True):
                 raise click.ClickException("Write the mapping with --write-mapping, and correct header.")
         if "currency" in table.check:
             own = config.current().currency
-            said = f"{table.name}: amounts in another currency than {own} will be left out. Import the rest?"
-            if not click.confirm(said, default=False):
+            question = f"{table.name}: amounts in another currency than {own} will be left out. Import the rest?"
+            if not click.confirm(question, default=False):
                 raise click.ClickException(
                     "Nothing was imported. MUNIMENT_CURRENCY sets the currency of a new registry."
                 )
         table.check = []
     for table, column in prepared.mapping.guesses():
-        said = f'{table.name}: does the column "{column.heading}" hold {column.field}?'
-        if not click.confirm(said, default=True):
+        question = f'{table.name}: does the column "{column.heading}" hold {column.field}?'
+        if not click.confirm(question, default=True):
             column.field = ""
         column.check = False
 
@@ -177,8 +184,9 @@ def _ask(prepared: "Prepared") -> None:
         if table.kind == "skip":
             continue
         if table.combine == "?":
-            said = f"{table.name}: are several rows with the same name one organization?"
-            table.combine = "yes" if click.confirm(said, default=True) else "no"
+            question = f"{table.name}: are several rows with the same name one organization?"
+            is_one = click.confirm(question, default=True)
+            table.combine = "yes" if is_one else "no"
         for column in table.column:
             if column.field:
                 _ask_of_column(column, f"{table.name}: {column.heading}")
@@ -187,8 +195,9 @@ def _ask(prepared: "Prepared") -> None:
 def _ask_of_column(column: "Column", place: str) -> None:
     for option, choices in _ASKED.items():
         if getattr(column, option) in {"?", 0}:
-            chosen = click.prompt(f"{place}: {option}", type=click.Choice(choices))
-            setattr(column, option, int(chosen) if option == "unit" else chosen)
+            choice = click.prompt(f"{place}: {option}", type=click.Choice(choices))
+            value = int(choice) if option == "unit" else choice
+            setattr(column, option, value)
     if column.separator == "?":
         is_list = click.confirm(f'{place}: does a comma separate people (no: "Last, First")?', default=True)
         column.separator = "," if is_list else ""
@@ -246,19 +255,22 @@ def _import(prepared: "Prepared", options: "ImportOptions", again: "SourceOption
         _echo_results(found, again)
     _echo_losses(found)
     is_clean = not (found.summary.bad or found.summary.dropped)
-    is_refused = options.strict and not is_clean
+    _echo_summary(found, options, time.monotonic() - started, is_clean=is_clean)
+    if not is_clean or not (found.records.companies or found.records.people):
+        sys.exit(1)
+
+
+def _echo_summary(found: "TableImport", options: "ImportOptions", seconds: float, *, is_clean: bool) -> None:
     verb = "Imported"
     if options.dry_run:
         verb = "Would import"
-    elif is_refused:
+    elif options.strict and not is_clean:
         verb = "Nothing imported"
-    click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {found.summary}.")
+    click.echo(f"{verb} in {seconds:.1f} s: {found.summary}.")
     if found.summary.is_empty:
         click.echo(EMPTY, err=True)
     if found.summary.import_run:
         click.echo(f"To undo it: muniment import --undo {found.summary.import_run}")
-    if not is_clean or not (found.records.companies or found.records.people):
-        sys.exit(1)
 
 
 def _echo_results(found: "TableImport", again: "SourceOptions") -> None:
@@ -301,7 +313,8 @@ def _echo_gone(found: "TableImport") -> None:
 def _echo_losses(found: "TableImport") -> None:
     from muniment.registry.tables.records import grouped
 
-    if groups := grouped(found.losses):
+    groups = grouped(found.losses)
+    if groups:
         click.echo(f"Left out or doubtful, in {len(groups):,} groups:", err=True)
         for group in groups:
             click.echo(f"- {group}", err=True)

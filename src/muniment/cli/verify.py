@@ -73,7 +73,8 @@ def verify(
     address = origin_address(url)
     file = state or default_state(address)
     with Ending() as ending:
-        deadline = Deadline(WHOLE_RUN_S if is_all else RUN_S, ending.wait)
+        run_s = WHOLE_RUN_S if is_all else RUN_S
+        deadline = Deadline(run_s, ending.wait)
         origin = Origin(address, wait=deadline.wait, tells=_tell)
         ending.interrupts(origin.interrupt)
         try:
@@ -104,10 +105,12 @@ def _witnesses(texts: tuple[str, ...], needed: int | None) -> Witnesses:
         except NoteError as error:
             raise click.BadParameter(f"{text[:80]}: {error}", param_hint="--witness") from None
     distinct = tuple(dict.fromkeys(keys))
-    if needed is not None and needed > len(distinct):
+    if needed is None:
+        needed = len(distinct)
+    if needed > len(distinct):
         message = f"name at least {needed} by --witness; {len(distinct)} named"
         raise click.BadParameter(message, param_hint="--witnesses-needed")
-    return Witnesses(distinct, len(distinct) if needed is None else needed)
+    return Witnesses(distinct, needed)
 
 
 def _show(verified: Verified, file: Path, *, is_all: bool) -> None:

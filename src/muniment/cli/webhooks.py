@@ -1,9 +1,14 @@
 """Commands for webhooks: list, test, replay, resume, delete."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from muniment.cli.command import main, migrated, problems_as_errors, record_command
 from muniment.kernel.actor import COMMAND
+
+if TYPE_CHECKING:
+    from muniment.webhooks.models import Endpoint
 
 
 @main.group()
@@ -20,12 +25,20 @@ def webhooks_list() -> None:
     for row in endpoints.list_all_endpoints(COMMAND):
         of = "registry" if row.account is None else row.account.email
         state = endpoints.state_of(row)
-        since = {
-            "failing": f" since {row.failing_since:%Y-%m-%d %H:%M}" if row.failing_since else "",
-            "paused": f" until {row.paused_until:%Y-%m-%d %H:%M}" if row.paused_until else "",
-            "ended": f": {'it answered 410' if row.ended == 'gone' else 'it failed for a week'}",
-        }
-        click.echo(f"{row.pk}\t{of}\t{state}{since.get(state, '')}\t{row.url}")
+        click.echo(f"{row.pk}\t{of}\t{state}{_since(row, state)}\t{row.url}")
+
+
+def _since(row: "Endpoint", state: str) -> str:
+    """Return since when or until when a webhook is in a state, or why."""
+    if state == "failing" and row.failing_since:
+        return f" since {row.failing_since:%Y-%m-%d %H:%M}"
+    if state == "paused" and row.paused_until:
+        return f" until {row.paused_until:%Y-%m-%d %H:%M}"
+    if state == "ended" and row.ended == "gone":
+        return ": it answered 410"
+    if state == "ended":
+        return ": it failed for a week"
+    return ""
 
 
 @webhooks.command("test")
@@ -64,7 +77,8 @@ def webhooks_replay(webhook_id: str, event_id: str | None, *, failed: bool) -> N
         else:
             count = endpoints.replay_failed(COMMAND, webhook_id, of_registry=True)
     record_command("webhooks replay", webhook=webhook_id, events=count)
-    click.echo(f"{count:,} {'event is' if count == 1 else 'events are'} sent again.")
+    words = "event is" if count == 1 else "events are"
+    click.echo(f"{count:,} {words} sent again.")
 
 
 @webhooks.command("resume")
