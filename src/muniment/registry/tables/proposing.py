@@ -34,6 +34,7 @@ from muniment.registry.tables.headings import (
     NEAR,
     HeaderRow,
     Match,
+    field_of,
     group_of,
     header_row,
     headings_of,
@@ -107,17 +108,23 @@ def propose(sheets: Sequence[Sheet], file_name: str, headers: Mapping[str, int] 
 
 def _skip_notes(tables: Sequence[TableMapping]) -> None:
     """Leave out tables beside others that have names: notes and lists of topics, in which no heading means a field."""
-    with_names = [table for table in tables if any(each.field in NAMES and not each.check for each in table.column)]
+    if not any(map(_has_sure_name, tables)):
+        return
     for table in tables:
         has_meaning = any(column.field and not column.check for column in table.column)
         # Headings that are asked for may be wrong, so that nothing is known of what the table has.
-        if with_names and not has_meaning and "header" not in table.check:
+        if not has_meaning and "header" not in table.check:
             table.kind, table.check, table.combine = SKIP, [], ""
 
 
+def _has_sure_name(table: TableMapping) -> bool:
+    return any(column.field in NAMES and not column.check for column in table.column)
+
+
 def _propose_table(sheet: Sheet, file_name: str, header: int | None, *, is_only: bool) -> TableMapping:
-    is_chosen = header is not None and header <= len(sheet.rows)
-    headings_row = HeaderRow(header - 1) if is_chosen and header is not None else header_row(sheet.rows)
+    headings_row = header_row(sheet.rows)
+    if header is not None and header <= len(sheet.rows):
+        headings_row = HeaderRow(header - 1)  # a person chose it
     at = headings_row.at
     headings = headings_of(sheet.rows, at)
     body = sheet.rows[at + 1 : at + 1 + _PROFILE_ROWS]
@@ -128,11 +135,11 @@ def _propose_table(sheet: Sheet, file_name: str, header: int | None, *, is_only:
         table = TableMapping(sheet.name, preset.kind, at + 1, _preset_columns(headings, values, preset), check)
     else:
         kind = _kind_of_rows(headings, values, f"{sheet.name} {file_name}", is_only=is_only)
-        check += ["kind"] if kind.is_guess else []
+        if kind.is_guess:
+            check.append("kind")
         table = TableMapping(sheet.name, kind.rows, at + 1, propose_columns(headings, values, kind.rows), check)
-    if not any(each.field in NAMES for each in table.column):
+    if not any(column.field in NAMES for column in table.column):
         table.kind, table.check = SKIP, []
-    if table.kind == SKIP:
         return table
     if any(map(_is_in_another_currency, table.column, values)):
         table.check.append("currency")
@@ -149,7 +156,8 @@ def has_cells_beyond(sheet: Sheet, at: int) -> bool:
     if not sheet.delimiter or at < 0:
         return False
     width = width_of_headings(sheet.rows, at)
-    return any(any(row[width:]) for row in sheet.rows[at + 1 :])
+    cells_beyond = (row[width:] for row in sheet.rows[at + 1 :])
+    return any(map(any, cells_beyond))
 
 
 def _settle_rows(table: TableMapping, body: Sequence[Sequence[str]], values: Sequence[list[str]]) -> None:
@@ -165,17 +173,23 @@ def _settle_rows(table: TableMapping, body: Sequence[Sequence[str]], values: Seq
 def _leave_names_to_whole_ones(columns: Sequence[Column], body: Sequence[Sequence[str]]) -> None:
     """Keep first and last names as they are if another column has the whole name: one person would become two."""
     places = {column.field: n for n, column in enumerate(columns)}
-    if not {"people", "people.last"} <= places.keys():
+    if "people" not in places or "people.last" not in places:
         return
-    rows = [row for row in body[:SAMPLED] if row[places["people.last"]]]
-    same = [row for row in rows if key(row[places["people.last"]]) in key(row[places["people"]])]
-    if 2 * len(same) < len(rows):
+    whole, last = places["people"], places["people.last"]
+    rows = [row for row in body[:SAMPLED] if row[last]]
+    with_last_name_in_whole = [row for row in rows if key(row[last]) in key(row[whole])]
+    if 2 * len(with_last_name_in_whole) < len(rows):
         return
     for part in ("people.first", "people.last"):
         if part in places:
-            column = columns[places[part]]
-            column.field, column.check = "", False
-            propose_kind(column, [row[places[part]] for row in body if not is_blank(row[places[part]])])
+            n = places[part]
+            _keep_as_it_is(columns[n], [row[n] for row in body])
+
+
+def _keep_as_it_is(column: Column, texts: Sequence[str]) -> None:
+    """Take its field from a column, and propose one of its own."""
+    column.field, column.check = "", False
+    propose_kind(column, [text for text in texts if not is_blank(text)])
 
 
 def _keep_positions_nowhere(columns: Sequence[Column], values: Sequence[list[str]]) -> None:
@@ -228,43 +242,54 @@ def _take_key(table: TableMapping, body: Sequence[Sequence[str]]) -> None:
 
     By it, the next version of the file finds a row again whose name has changed. Numbers of rows are none: they move.
     """
-    if any(column.field in {"id", "slug"} for column in table.column):
+    if _has_slugs(table):
         return
+    rows = [row for row in body if any(row)]
     for n, column in enumerate(table.column):
-        if not _may_be_key(column):
-            continue
-        keys = [row[n] for row in body if any(row)]
-        are_numbers_of_rows = [text for text in keys if text] == [str(at) for at in range(1, len(keys) + 1)]
-        if len({*keys}) == len(keys) > 1 and all(keys) and not are_numbers_of_rows:
-            column.field, column.kind, column.choices = ROW_KEY, "", []
+        if _may_be_key(column) and _are_ids_of_rows([row[n] for row in rows]):
+            _make_key(column)
             return
+
+
+def _are_ids_of_rows(ids: list[str]) -> bool:
+    """Return whether every row has an id of its own, which is not its number."""
+    are_own = len(ids) > 1 and all(ids) and len({*ids}) == len(ids)
+    return are_own and ids != [str(number) for number in range(1, len(ids) + 1)]
+
+
+def _has_slugs(table: TableMapping) -> bool:
+    return any(column.field in {"id", "slug"} for column in table.column)
+
+
+def _make_key(column: Column) -> None:
+    column.field, column.kind, column.choices = ROW_KEY, "", []
 
 
 def _take_key_of_several_rows(table: TableMapping, body: Sequence[Sequence[str]]) -> None:
     """Let a column of ids that the rows of one name share be their key, for rows that are combined."""
     for n, column in enumerate(table.column):
         if column.field == ROW_KEY:  # which differs in all rows, so that none could be combined by it
-            column.field = ""
-            propose_kind(column, [row[n] for row in body if not is_blank(row[n])])
-    if any(column.field in {"id", "slug"} for column in table.column):
+            _keep_as_it_is(column, [row[n] for row in body])
+    if _has_slugs(table):
         return
     name_at = next(n for n, column in enumerate(table.column) if column.field == "name")
-    named = [row for row in body if row[name_at]]
+    named_rows = [row for row in body if row[name_at]]
+    names = [key(row[name_at]) for row in named_rows]
     for n, column in enumerate(table.column):
-        if _may_be_key(column) and _is_shared_key([(row[n], key(row[name_at])) for row in named]):
-            column.field, column.kind, column.choices = ROW_KEY, "", []
+        if _may_be_key(column) and _is_shared_key([row[n] for row in named_rows], names):
+            _make_key(column)
             return
 
 
-def _is_shared_key(keys_with_names: Sequence[tuple[str, str]]) -> bool:
+def _is_shared_key(keys: Sequence[str], names: Sequence[str]) -> bool:
     """Return whether several rows share a key, and nearly every key has one name; a missing one is none."""
     names_of_keys: dict[str, set[str]] = {}
-    for value, name in keys_with_names:
-        if not value:
+    for row_key, name in zip(keys, names, strict=True):
+        if not row_key:
             return False
-        names_of_keys.setdefault(value, set()).add(name)
-    with_one_name = sum(len(names) == 1 for names in names_of_keys.values())
-    is_shared = len(names_of_keys) < len(keys_with_names)
+        names_of_keys.setdefault(row_key, set()).add(name)
+    with_one_name = sum(len(names_of_key) == 1 for names_of_key in names_of_keys.values())
+    is_shared = len(names_of_keys) < len(keys)
     return is_shared and with_one_name >= _MOST_KEYS * len(names_of_keys)
 
 
@@ -288,16 +313,20 @@ def _keep_differences_as_lists(
 ) -> None:
     """Propose a list for each column that is kept as a declared field and differs within the rows of a name."""
     for n, column in enumerate(table.column):
-        if column.field or not column.kind:
-            continue
-        values_of_groups = [{row[n] for row in rows if row[n]} for rows in groups]
-        is_different = any(len(values) > 1 for values in values_of_groups)
-        entries = [value for values in values_of_groups for value in values]
-        # A few long ones are reported; as a text, the column would keep one value of each organization.
-        too_long = sum(len(value) > MAX_ENTRY for value in entries)
-        if is_different and too_long <= _FEW_TOO_LONG * len(entries):
+        is_kept = not column.field and bool(column.kind)
+        if is_kept and _is_list_of_differences([{row[n] for row in rows} - {""} for rows in groups]):
             column.kind, column.choices = "list", []
             decide_options(column, [row[n] for row in body])  # as the next import decides them for the field
+
+
+def _is_list_of_differences(values_of_groups: Sequence[set[str]]) -> bool:
+    """Return whether the rows of a name have several values, and nearly all of these can be entries of a list."""
+    if max(map(len, values_of_groups), default=0) < 2:
+        return False
+    entries = [value for values in values_of_groups for value in values]
+    # A few long ones are reported; as a text, the column would keep one value of each organization.
+    too_long = [entry for entry in entries if len(entry) > MAX_ENTRY]
+    return len(too_long) <= _FEW_TOO_LONG * len(entries)
 
 
 def _differ(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> bool:
@@ -329,10 +358,7 @@ def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: st
     if _is_name_of_persons_alone(of_companies, of_people, values):
         return _Kind(PEOPLE, is_guess=are_organizations(people))
     # A name that is only in the first of several rows is that of a group: the rows are what is in all of them.
-    count_of_people = _count_of(of_people, values, "name")
-    are_of_groups = 2 * _count_of(of_companies, values, "name") < count_of_people
-    are_in_most_rows = 2 * count_of_people >= max(map(len, values), default=0)
-    if are_of_groups and are_in_most_rows and are_persons(people):
+    if are_persons(people) and _are_rows_of_groups(of_companies, of_people, values):
         return _Kind(PEOPLE, is_guess=bool(companies) or are_both(people))
     are_mixed = are_both(companies)
     if are_persons(companies) and not are_mixed:
@@ -344,13 +370,22 @@ def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: st
     return _kind_of_other_names(companies, of_companies, of_people, values, are_mixed=are_mixed)
 
 
+def _are_rows_of_groups(
+    of_companies: Sequence[Column], of_people: Sequence[Column], values: Sequence[list[str]]
+) -> bool:
+    """Return whether the name of a company is only in the first of several rows, and that of a person in most."""
+    count_of_people = _count_of(of_people, values, "name")
+    are_in_most_rows = 2 * count_of_people >= max(map(len, values), default=0)
+    return are_in_most_rows and 2 * _count_of(of_companies, values, "name") < count_of_people
+
+
 def _have_positions(of_people: Sequence[Column], values: Sequence[list[str]]) -> bool:
     """Return whether most rows have a name of their own, which is called no more than "name", and a known position."""
-    name = next((column for column in of_people if column.field == "name" and not column.check), None)
-    titles = _values_of(of_people, values, "position.title")
-    if name is None or not _is_general(name.heading) or not _values_of(of_people, values, "position.company"):
+    heading = _heading_of_sure_name(of_people)
+    if heading is None or not _is_general(heading) or not _values_of(of_people, values, "position.company"):
         return False
     names = _values_of(of_people, values, "name")
+    titles = _values_of(of_people, values, "position.title")
     are_different = len({*names}) >= _MOST * len(names)
     are_in_most_rows = 2 * _count_of(of_people, values, "position.title") >= _count_of(of_people, values, "name")
     # A list knows few of all positions.
@@ -371,8 +406,9 @@ def _kind_of_other_names(
         return _Kind(PEOPLE, is_guess=True)
     if are_like_persons(companies) and _is_general(_heading_of_name(of_companies)):
         # Names in the form of those of persons, such as those of South Asia.
-        has_roles = any(column.field in {"position.title", "people.title"} for column in (*of_people, *of_companies))
-        return _Kind(PEOPLE if has_roles else COMPANIES, is_guess=True)
+        fields = {column.field for column in (*of_people, *of_companies)}
+        have_roles = not fields.isdisjoint({"position.title", "people.title"})
+        return _Kind(PEOPLE if have_roles else COMPANIES, is_guess=True)
     is_unproven = _is_name_guessed(of_companies) and not are_organizations(companies)
     return _Kind(COMPANIES, is_guess=are_mixed or is_unproven)
 
@@ -381,9 +417,10 @@ def _is_name_of_persons_alone(
     of_companies: Sequence[Column], of_people: Sequence[Column], values: Sequence[list[str]]
 ) -> bool:
     """Return whether most rows have a value below a heading that only persons have: "full name", "speaker", "氏名"."""
-    has_name_of_companies = any(column.field == "name" and not column.check for column in of_companies)
-    name = next((column for column in of_people if column.field == "name" and not column.check), None)
-    if has_name_of_companies or name is None or meaning_of(name.heading, PEOPLE).quality < KNOWN:
+    heading = _heading_of_sure_name(of_people)
+    if heading is None or _heading_of_sure_name(of_companies) is not None:
+        return False
+    if meaning_of(heading, PEOPLE).quality < KNOWN:
         return False
     return 2 * _count_of(of_people, values, "name") >= max(map(len, values))
 
@@ -439,7 +476,7 @@ def _signs_of_organizations(columns: Sequence[Column], values: Sequence[list[str
     """
     signs = 0
     for column, cells in zip(columns, values, strict=True):
-        sample = [*sampled(cells)]
+        sample = sampled(cells)
         is_called_so = column.field == "name" and _OF_ORGANIZATIONS.search(column.heading)
         if is_called_so and not _OF_CONTACTS.search(column.heading):
             signs += 1
@@ -466,18 +503,33 @@ def _heading_of_name(columns: Sequence[Column]) -> str:
     return next((column.heading for column in columns if column.field == "name"), "")
 
 
+def _heading_of_sure_name(columns: Sequence[Column]) -> str | None:
+    """Return the heading of the column that is no guess to be the name; None if there is none."""
+    for column in columns:
+        if column.field == "name" and not column.check:
+            return column.heading
+    return None
+
+
 def _is_name_guessed(columns: Sequence[Column]) -> bool:
     return any(column.check for column in columns if column.field == "name")
 
 
 def _count_of(columns: Sequence[Column], values: Sequence[list[str]], field: str) -> int:
     """Return in how many rows the column of *field* has a value."""
-    return next((len(values[n]) for n, column in enumerate(columns) if column.field == field), 0)
+    return len(_all_values_of(columns, values, field))
 
 
 def _values_of(columns: Sequence[Column], values: Sequence[list[str]], field: str) -> list[str]:
-    """Return the first values of the column that holds *field*; none if there is no such column."""
-    return next(([*sampled(values[n])] for n, column in enumerate(columns) if column.field == field), [])
+    """Return a sample of the values of the column that holds *field*; none if there is no such column."""
+    return list(sampled(_all_values_of(columns, values, field)))
+
+
+def _all_values_of(columns: Sequence[Column], values: Sequence[list[str]], field: str) -> list[str]:
+    for column, cells in zip(columns, values, strict=True):
+        if column.field == field:
+            return cells
+    return []
 
 
 def _preset_columns(headings: Sequence[str], values: Sequence[list[str]], preset: Preset) -> list[Column]:
@@ -505,7 +557,8 @@ def propose_columns(headings: Sequence[str], values: Sequence[list[str]], kind: 
     taken: dict[str, int] = {}
     if kind == COMPANIES:
         _take_names_in_parts(columns, taken)
-        matches = [_as_contact(column.heading, match) for column, match in zip(columns, matches, strict=True)]
+        matches = [_as_contact(heading, match) for heading, match in zip(headings, matches, strict=True)]
+    # A column without a value takes no field from one that has any.
     best_first = sorted(range(len(columns)), key=lambda n: (not values[n], *_rank(headings[n], matches[n], n)))
     for n in best_first:
         if not columns[n].field:
@@ -516,7 +569,7 @@ def propose_columns(headings: Sequence[str], values: Sequence[list[str]], kind: 
     if kind == COMPANIES:
         _people_of_two_columns(columns, matches, taken)
         _guess_by_values(columns, matches, values, taken)
-    if not {*NAMES} & taken.keys():
+    if taken.keys().isdisjoint(NAMES):
         _guess_name(columns, matches, values, kind)
     if kind == PEOPLE and "name.last" in taken and taken.keys().isdisjoint({"name", "name.first"}):
         _guess_full_name(columns, matches, values)
@@ -530,8 +583,10 @@ def _settle_columns(
     """Mark what a person should check, propose fields for what has none, and decide how values are written."""
     name = _heading_of_name(columns)
     for column, cells, match in zip(columns, values, matches, strict=True):
-        is_doubtful = _is_of_projects(column, name) or _is_of_another(column.heading)
-        column.check = column.check or _needs_check(column, cells) or (bool(column.field) and is_doubtful)
+        if column.field and (_is_of_projects(column, name) or _is_of_another(column.heading)):
+            column.check = True
+        if _needs_check(column, cells):
+            column.check = True
         is_kept = not match.is_left_out or is_of_figures(column.heading)
         if not column.field and is_kept and not _are_contacts_of_persons(column.heading, cells, kind):
             propose_kind(column, cells)
@@ -546,24 +601,29 @@ def _take_names_in_parts(columns: Sequence[Column], taken: dict[str, int]) -> No
 
     Registers of natural and legal persons have them: the name of an organization is merged over first and last names.
     """
-    columns_of_groups: dict[str, list[int]] = {}
-    for n, column in enumerate(columns):
-        if group_of(column.heading):
-            columns_of_groups.setdefault(group_of(column.heading), []).append(n)
-    for group, places in columns_of_groups.items():
-        of_group = next(iter(meaning_of(group, COMPANIES).fields), "").partition(":")[0]
+    for group, places in _columns_of_groups(columns).items():
+        name_of_group = field_of(group, COMPANIES).partition(":")[0]
         parts = {n: _part_of_name(columns[n].heading) for n in places}
-        if of_group not in {"name", PEOPLE_FIELD} or of_group in taken or not all(parts.values()):
-            continue
-        if len({*parts.values()}) < 2:
+        has_parts_alone = all(parts.values()) and len({*parts.values()}) > 1
+        if name_of_group not in {"name", PEOPLE_FIELD} or name_of_group in taken or not has_parts_alone:
             continue
         # The fields hold one person of a row: a second group would be taken for more names of the first person.
-        if of_group == PEOPLE_FIELD and {"people.first", "people.last"} & taken.keys():
+        if name_of_group == PEOPLE_FIELD and not taken.keys().isdisjoint({"people.first", "people.last"}):
             continue
         for n, part in parts.items():
-            field = "name" if of_group == "name" else f"people.{part}"
+            field = "name" if name_of_group == "name" else f"people.{part}"
             columns[n].field = field
             taken.setdefault(field, n)
+
+
+def _columns_of_groups(columns: Sequence[Column]) -> dict[str, list[int]]:
+    """Return the places of the columns that are under a group, by its heading."""
+    columns_of_groups: dict[str, list[int]] = {}
+    for n, column in enumerate(columns):
+        group = group_of(column.heading)
+        if group:
+            columns_of_groups.setdefault(group, []).append(n)
+    return columns_of_groups
 
 
 def _part_of_name(heading: str) -> str:
@@ -585,20 +645,23 @@ _SECOND_LAST_NAMES: Final = words_in(
 def _take_second_last_names(columns: Sequence[Column], taken: Mapping[str, int]) -> None:
     """Let the second last name, which is in a column of its own in Spanish, follow the first one."""
     for field in ("name.last", "people.last"):
-        if field in taken:
-            for column in columns:
-                if not column.field and key(column.heading) in _SECOND_LAST_NAMES:
-                    column.field = field
+        if field not in taken:
+            continue
+        for column in columns:
+            if not column.field and key(column.heading) in _SECOND_LAST_NAMES:
+                column.field = field
 
 
 def _take_other_part_of_name(columns: Sequence[Column], values: Sequence[list[str]], taken: dict[str, int]) -> None:
     """Let a general heading beside one part of a name be the other part: "Nom" beside "Prénom"."""
     if "name" not in taken or ("name.first" in taken) == ("name.last" in taken):
         return
-    part, other = ("name.first", "name.last") if "name.first" in taken else ("name.last", "name.first")
-    known_parts = {key(value) for value in values[taken[part]]}
+    part, other = "name.first", "name.last"
+    if part not in taken:
+        part, other = other, part
+    values_of_part = {key(value) for value in values[taken[part]]}
     names = values[taken["name"]]
-    with_both_parts = share(sampled(names), lambda name: _has_part(name, known_parts))
+    with_both_parts = share(sampled(names), lambda name: _has_part(name, values_of_part))
     if names and with_both_parts < _HALF:
         n = taken.pop("name")
         columns[n].field = other
@@ -608,14 +671,18 @@ def _take_other_part_of_name(columns: Sequence[Column], values: Sequence[list[st
 def _has_part(name: str, parts: Container[str]) -> bool:
     """Return whether a name has more words than one of *parts*, which it begins or ends with."""
     words = [key(word) for word in name.replace(",", " ").split()]
-    counts = range(1, len(words))
-    return any("".join(words[:n]) in parts or "".join(words[-n:]) in parts for n in counts)
+    for count in range(1, len(words)):
+        beginning, end = "".join(words[:count]), "".join(words[-count:])
+        if beginning in parts or end in parts:
+            return True
+    return False
 
 
 def _as_contact(heading: str, match: Match) -> Match:
     """Return the meaning of "contact name", which is no name of an organization; a person should check it."""
-    is_name = match.fields[:1] == ("name",)
-    return Match((PEOPLE_FIELD,), is_guess=True) if is_name and _OF_CONTACTS.search(heading) else match
+    if match.fields[:1] == ("name",) and _OF_CONTACTS.search(heading):
+        return Match((PEOPLE_FIELD,), is_guess=True)
+    return match
 
 
 def _is_of_projects(column: Column, name: str) -> bool:
@@ -657,17 +724,20 @@ def _guess_by_values(
 ) -> None:
     """Let columns whose headings mean nothing hold what their values surely are, for a person to check."""
     for n, (column, match) in enumerate(zip(columns, matches, strict=True)):
-        if not (column.field or match.is_left_out or match.fields):
-            column.field = looks_like(values[n], lambda field: field not in taken)
-            column.check = bool(column.field)
-            taken.setdefault(column.field, n)
+        if column.field or match.is_left_out or match.fields:
+            continue
+        field = looks_like(values[n], lambda field: field not in taken)
+        if field:
+            column.field, column.check = field, True
+            taken.setdefault(field, n)
 
 
 def _rank(heading: str, match: Match, n: int) -> tuple[bool, int, bool, int]:
     """Return what a column is sorted by, so that of two columns the better heading has the field."""
     is_general = _is_general(heading)
-    # "Name" beside "Organization" can be the name of a person.
-    quality = min(match.quality, KNOWN) if is_general else match.quality
+    quality = match.quality
+    if is_general:
+        quality = min(quality, KNOWN)  # "Name" beside "Organization" can be the name of a person
     # "State code" gives way to "State name", whatever words each has.
     if match.fields[:1] == ("address.state",) and _OF_CODES.search(heading.replace("_", " ")):
         quality = NEAR
@@ -676,9 +746,10 @@ def _rank(heading: str, match: Match, n: int) -> tuple[bool, int, bool, int]:
 
 def _is_general(heading: str) -> bool:
     """Return whether a heading gives way to others of its field: "Name" can be that of a person, too."""
-    company, person = meaning_of(heading, COMPANIES).fields, meaning_of(heading, PEOPLE).fields
-    is_name = bool(company) and company[0] == "name" and bool({*person} & {"name", "name.first", "name.last"})
-    return is_name or heading.casefold().strip() in _BETTER_LAST
+    if heading.casefold().strip() in _BETTER_LAST:
+        return True
+    names_of_persons = {"name", "name.first", "name.last"}.intersection(meaning_of(heading, PEOPLE).fields)
+    return field_of(heading, COMPANIES) == "name" and bool(names_of_persons)
 
 
 _OF_CODES: Final = re.compile(
@@ -691,29 +762,32 @@ def _needs_check(column: Column, values: Sequence[str]) -> bool:
     """Return whether a person should check a field that the heading means, because the values alone do not show it."""
     if not values:
         return False
+    sample = sampled(values)
     if column.field in _VOCABULARIES:
         is_of_types = column.field in {"type", "orgKind"}
-        return _are_free_texts(values) or (is_of_types and share(sampled(values), _has_word_of_types) < _SOME)
+        return _are_free_texts(values) or (is_of_types and share(sample, _has_word_of_types) < _SOME)
     if column.field == "address.state" and key(column.heading) in _COUNTRIES_TOO:
         return True
     if column.field == "status":
-        are_statuses = share(sampled(values), is_status) >= _MOST
-        return not are_statuses or share(sampled(values), _is_of_ownership) >= _HALF
+        return share(sample, is_status) < _MOST or share(sample, _is_of_ownership) >= _HALF
     if column.field == "website":  # pages of a directory, or of a source
-        return key(column.heading) != "website" and _are_of_one_site(sampled(values))
+        return key(column.heading) != "website" and _are_of_one_site(sample)
     return _may_publish_a_person(column, values)
 
 
 def _may_publish_a_person(column: Column, values: Sequence[str]) -> bool:
     """Return whether a column would make public who or how to reach a person, which its heading does not say."""
     if column.field == "socials.email":
-        # Of several addresses in a cell the first one would be published, which may be that of a person.
-        has_several = any(len(addresses_in(value)) > 1 for value in values)
-        return has_several or any(map(_is_address_of_a_person, values))
+        return any(map(_may_reach_a_person, values))
     if column.field in _OF_PERSONS and _OF_CONTACTS.search(column.heading):
         return True
     # The heading does not say what the person is to the organization.
     return column.field == PEOPLE_FIELD and key(column.heading) in {"fullname", "person", "personname"}
+
+
+def _may_reach_a_person(text: str) -> bool:
+    """Return whether a cell has the address of a person, or several: the first would be published, whosever it is."""
+    return len(addresses_in(text)) > 1 or _is_address_of_a_person(text)
 
 
 def _is_of_ownership(text: str) -> bool:
@@ -803,22 +877,25 @@ _BETTER_LAST: Final = (
 
 def _take(column: Column, match: Match, values: Sequence[str], taken: dict[str, int], n: int) -> None:
     """Let a column hold the first field that it can mean, that is free, and that its values fit."""
+    # Several columns can hold people; any other field has one column.
     free = [meaning for meaning in match.fields if meaning.startswith(_PEOPLE_AS) or meaning not in taken]
     if not free and PEOPLE_FIELD in match.fields:
         free = [PEOPLE_FIELD]
     # People with a position, "people:Founder", are tried as people; of several positions, the first counts.
-    meanings: dict[str, str] = {}
-    for meaning in reversed(free):
-        name = PEOPLE_FIELD if meaning.startswith(_PEOPLE_AS) else meaning
-        meanings[name] = meaning
-    field = fits_best([*reversed(meanings)], values)
+    titles_by_field: dict[str, str] = {}
+    for meaning in free:
+        if meaning.startswith(_PEOPLE_AS):
+            titles_by_field.setdefault(PEOPLE_FIELD, meaning.removeprefix(_PEOPLE_AS))
+        else:
+            titles_by_field.setdefault(meaning, "")
+    field = fits_best(list(titles_by_field), values)
     is_of_people = field == PEOPLE_FIELD
-    # Several columns can hold people; any other field has one column.
+    # The values may fit another part of an address, which another column has.
     if not field or (field in taken and not is_of_people):
         return
     column.field, column.check = field, match.is_guess
     if is_of_people:
-        column.title = meanings.get(field, "").partition(":")[2]
+        column.title = titles_by_field[PEOPLE_FIELD]
     taken.setdefault(field, n)
 
 
@@ -827,37 +904,44 @@ _PEOPLE_AS: Final = f"{PEOPLE_FIELD}:"
 
 def _people_of_two_columns(columns: Sequence[Column], matches: Sequence[Match], taken: Mapping[str, int]) -> None:
     """Let a general heading be the other part of a name: "Nom" beside "Prénom" and "Société"."""
-    for one, other in (("people.first", "people.last"), ("people.last", "people.first")):
-        if one in taken and other not in taken:
-            for column, match in zip(columns, matches, strict=True):
-                parts = {*meaning_of(column.heading, PEOPLE).fields} & {"name", "name.first", "name.last"}
-                if not column.field and parts and not match.is_left_out:
-                    column.field = other
-                    break
+    for part, other in (("people.first", "people.last"), ("people.last", "people.first")):
+        if part not in taken or other in taken:
+            continue
+        for column, match in zip(columns, matches, strict=True):
+            names = {"name", "name.first", "name.last"}.intersection(meaning_of(column.heading, PEOPLE).fields)
+            if names and not column.field and not match.is_left_out:
+                column.field = other
+                break
 
 
 def _guess_name(columns: Sequence[Column], matches: Sequence[Match], values: Sequence[list[str]], kind: str) -> None:
     """Let the first column of mostly different short texts be the name, for a person to check; one of persons first."""
-    free = [n for n, match in enumerate(matches) if not (columns[n].field or match.is_left_out)]
+    free = _columns_without_meaning(columns, matches)
     of_persons = [n for n in free if are_persons(sampled(values[n]))]
     of_names = [n for n in free if looks_like_names(values[n])]
-    # Several rows can be about one organization, as those of grants are.
-    of_organizations = [n for n in free if not of_names and _look_like_organizations(values[n])]
-    candidates = of_names or of_persons or of_organizations
     if kind == PEOPLE:
         candidates = of_persons or of_names
+    else:
+        candidates = of_names or of_persons
+        if not candidates:
+            # Several rows can be about one organization, as those of grants are.
+            candidates = [n for n in free if _look_like_organizations(values[n])]
     if candidates:
         column = columns[candidates[0]]
         column.field, column.check = "name", True
 
 
+def _columns_without_meaning(columns: Sequence[Column], matches: Sequence[Match]) -> list[int]:
+    """Return the places of the columns that hold no field, and that no heading leaves out."""
+    return [n for n, match in enumerate(matches) if not columns[n].field and not match.is_left_out]
+
+
 def _guess_full_name(columns: Sequence[Column], matches: Sequence[Match], values: Sequence[list[str]]) -> None:
     """Let a column whose names have two words and more be the name, for a person to check: last names are no names."""
-    for column, match, cells in zip(columns, matches, values, strict=True):
-        sample = sampled(cells)
-        is_free = not (column.field or match.is_left_out)
-        if is_free and share(sample, _has_words) >= _HALF and looks_like_names(sample) and are_persons(sample):
-            column.field, column.check = "name", True
+    for n in _columns_without_meaning(columns, matches):
+        sample = sampled(values[n])
+        if share(sample, _has_words) >= _HALF and looks_like_names(sample) and are_persons(sample):
+            columns[n].field, columns[n].check = "name", True
             return
 
 
@@ -873,12 +957,10 @@ def decide_options(column: Column, values: Sequence[str]) -> None:
     values = [value[:JUDGED] for value in values if not is_blank(value)]
     if "separator" in field.options:
         column.separator = _separator_in(column, values)
-    if column.field == PEOPLE_FIELD:
-        column.order = order_of_names(part for value in values for part in split_names(value, column.separator))
-    elif column.field == "address":
+    if "order" in field.options:
+        column.order = _order_in(column, values)
+    if "end" in field.options:
         column.end = end_of_addresses(values)
-    elif "order" in field.options:
-        column.order = column.order or order_of_dates(values) or "YMD"
     if "decimal" in field.options:
         column.decimal = _decimal_of(column, field, values)
     if "currency" in field.options:
@@ -887,26 +969,44 @@ def decide_options(column: Column, values: Sequence[str]) -> None:
             column.currency = ASK
 
 
+def _order_in(column: Column, values: Sequence[str]) -> str:
+    """Return the order of the names of people, or of the dates, in a column."""
+    if column.field != PEOPLE_FIELD:
+        return column.order or order_of_dates(values) or "YMD"
+    names: list[str] = []
+    for value in values:
+        names += split_names(value, column.separator)
+    return order_of_names(names)
+
+
 def _separator_in(column: Column, values: Sequence[str]) -> str:
     if column.field == PEOPLE_FIELD:
         return separator_of_people(values)
     separator = separator_of(values)
     is_unsure = column.field == "position.company" and separator in {",", "\n"}
-    return "" if is_unsure and not _are_lists_of_organizations(values) else separator
+    if is_unsure and not _are_lists_of_organizations(values):
+        return ""
+    return separator
 
 
 def _decimal_of(column: Column, field: TableField, values: Sequence[str]) -> str:
     """Return the decimal sign of a column; "1,200" beside whole numbers is a whole number, where no field says more."""
     sign = decimal_sign(values, is_count=isinstance(field.kind, Integer))
     is_declared = bool(column.kind) or field.declaration is not None
-    return decimal_sign(values, is_count=True) if sign == ASK and is_declared else sign
+    if sign == ASK and is_declared:
+        sign = decimal_sign(values, is_count=True)
+    return sign
 
 
 def _are_lists_of_organizations(values: Sequence[str]) -> bool:
     """Return whether a comma separates organizations: each is alone in other cells; "Alder, Inc." is one."""
     whole = {value.strip() for value in values}
-    parts = [part.strip() for value in values if "," in value for part in value.split(",")]
-    return bool(parts) and sum(part in whole for part in parts) * 2 > len(parts)
+    parts: list[str] = []
+    for value in values:
+        if "," in value:
+            parts += [part.strip() for part in value.split(",")]
+    alone_elsewhere = [part for part in parts if part in whole]
+    return 2 * len(alone_elsewhere) > len(parts)
 
 
 def _is_in_another_currency(column: Column, values: Sequence[str]) -> bool:
@@ -916,13 +1016,17 @@ def _is_in_another_currency(column: Column, values: Sequence[str]) -> bool:
         return False
     if column.currency not in {"", ASK, settings.CURRENCY}:
         return True
-    amounts = [amount_in(text[:JUDGED], column.decimal or ".") for text in sampled(values)]
-    foreign = [each for each in amounts if each is not None and each.currency not in {"", settings.CURRENCY}]
-    return bool(foreign) and len(foreign) >= _SOME * len(amounts)
+    sample = sampled(values)
+    count_of_foreign = 0
+    for text in sample:
+        amount = amount_in(text[:JUDGED], column.decimal or ".")
+        if amount is not None and amount.currency not in {"", settings.CURRENCY}:
+            count_of_foreign += 1
+    return count_of_foreign > 0 and count_of_foreign >= _SOME * len(sample)
 
 
 def _names_no_currency(text: str) -> bool:
-    return not any(each.isalpha() or each in "€$£¥" for each in text)
+    return not any(sign.isalpha() or sign in "€$£¥" for sign in text)
 
 
 SAMPLED: Final = 300
@@ -975,9 +1079,9 @@ def _is_numeric(text: str) -> bool:
 
 def _is_text(text: str) -> bool:
     """Return whether a cell has letters and is no address of something, no date and no yes or no."""
-    return bool(_LETTER.search(text)) and not (
-        is_link(text) or _EMAIL.fullmatch(text) or _is_date(text) or key(text) in _BOOLEANS
-    )
+    if not _LETTER.search(text) or is_link(text) or _EMAIL.fullmatch(text):
+        return False
+    return not _is_date(text) and key(text) not in _BOOLEANS
 
 
 def _is_name_of_person(text: str) -> bool:
@@ -987,9 +1091,11 @@ def _is_name_of_person(text: str) -> bool:
 def _are_names_of_persons(text: str) -> bool:
     """Return whether a cell can name persons: two words, or signs of East Asia, and no address, role or company."""
     first_line = re.split(r"[;|\n、]", text)[0]
-    first = split_names(first_line, "")[:1]
     is_long = " " in first_line.strip() or not first_line.isascii()
-    return is_long and _is_name_of_person(text) and all(is_one_person(_without_title(part)) for part in first)
+    if not is_long or not _is_name_of_person(text):
+        return False
+    names = split_names(first_line, "")
+    return not names or is_one_person(_without_title(names[0]))
 
 
 def _without_title(text: str) -> str:
@@ -1021,7 +1127,8 @@ def _is_country(text: str) -> bool:
 def _is_state(text: str) -> bool:
     """Return whether a text can be a state; a continent, a county of the United States and a number are none."""
     is_county = text.casefold().endswith((" county", " parish", " borough"))
-    return _is_place(text) and not re.search(r"[,\d]", text) and not is_county and key(text) not in _CONTINENTS
+    is_continent = key(text) in _CONTINENTS
+    return _is_place(text) and not re.search(r"[,\d]", text) and not is_county and not is_continent
 
 
 def _is_name(text: str) -> bool:
@@ -1140,19 +1247,18 @@ _LEAST_PROSE: Final = 0.3
 def fits(field: str, values: Sequence[str]) -> bool:
     """Return whether the values of a column can be those of *field*; a column without values fits."""
     looks_right = _look_of(field)
-    known = field_named(field)
-    is_prose = known is not None and known.is_prose
-    if known is not None and _are_too_long(known, values):
+    table_field = field_named(field)
+    if table_field is not None and _are_too_long(table_field, values):
         return False
-    # Such fields can hold any text, so that only many values contradict a heading.
-    is_loose = is_prose or is_of_vocabulary(field)
     if not values or looks_right is None:
         return True
+    is_prose = table_field is not None and table_field.is_prose
+    # Such fields can hold any text, so that only many values contradict a heading.
+    is_loose = is_prose or is_of_vocabulary(field)
     if is_loose and len(values) < _FEW_VALUES:
         return share(values, _is_text) >= _HALF
-    if is_prose:
-        return share(sampled(values), looks_right) >= _LEAST_PROSE
-    return share(sampled(values), looks_right) >= _LEAST.get(field, _HALF)
+    least = _LEAST_PROSE if is_prose else _LEAST.get(field, _HALF)
+    return share(sampled(values), looks_right) >= least
 
 
 _FEW_TOO_LONG: Final = 0.05
@@ -1162,16 +1268,26 @@ def _are_too_long(field: TableField, values: Sequence[str]) -> bool:
     """Return whether a field could not hold more than a few of the values, or of their entries."""
     kind, texts = field.kind, values
     if isinstance(kind, Items):
-        kind = kind.of
-        separator = separator_of(values)
-        if separator:
-            texts = [part for value in values for part in value.split(separator)]
-    most = (isinstance(kind, Text) and kind.max) or 0
-    if not 0 < most < JUDGED or field.name in NAMES:
+        kind, texts = kind.of, _entries_in(values)
+    most = kind.max if isinstance(kind, Text) else None
+    # How long a longer text is does not show: the values are cut at JUDGED.
+    if not most or most >= JUDGED or field.name in NAMES:
         return False
     # Of a few values each is a large share: one that is too long is reported, and contradicts nothing.
     tolerated = _FEW_TOO_LONG if len(texts) >= _FEW_VALUES else _HALF
-    return sum(len(text.strip()) > most for text in texts) > tolerated * len(texts)
+    too_long = [text for text in texts if len(text.strip()) > most]
+    return len(too_long) > tolerated * len(texts)
+
+
+def _entries_in(values: Sequence[str]) -> Sequence[str]:
+    """Return the entries of the lists in a column."""
+    separator = separator_of(values)
+    if not separator:
+        return values
+    entries: list[str] = []
+    for value in values:
+        entries += value.split(separator)
+    return entries
 
 
 def _are_of_one_site(values: Sequence[str]) -> bool:
@@ -1187,14 +1303,15 @@ def fits_best(fields: Sequence[str], values: Sequence[str]) -> str:
     """Return the first of *fields* that the values fit; those with known words before others."""
     sample = sampled(values)
     if len(fields) > 1:
-        field = _field_of_known_words(fields, sample)
-        if field:
-            return field
+        field_of_known_words = _field_of_known_words(fields, sample)
+        if field_of_known_words:
+            return field_of_known_words
     for field in fields:
         if field == "address" and "address.city" in fields:
+            # A city has neither commas nor numbers.
             if share(sample, _is_like_an_address) >= _HALF:
                 return field
-            continue  # a city has neither commas nor numbers
+            continue
         better = _better_part_of_address(field, sample)
         if better or fits(field, values):
             return better or field
@@ -1273,8 +1390,9 @@ def _host(text: str) -> str:
         host = urlsplit(text if "//" in text else f"//{text}").hostname or ""
     except ValueError:
         return ""
-    parts = host.removeprefix("www.").split(".")
-    return ".".join(parts[-2:]) if ".".join(parts[-2:]) in _HOSTS else ".".join(parts)
+    host = host.removeprefix("www.")
+    domain = ".".join(host.split(".")[-2:])
+    return domain if domain in _HOSTS else host
 
 
 def _is_home(text: str) -> bool:
