@@ -145,10 +145,15 @@ def amount_in(text: str, decimal: str) -> Amount | None:
     plain = unicodedata.normalize("NFKC", text).strip()
     if re.match(r"[-−]\s*[^\d\s+−-]", plain):  # "-$5"
         positive = amount_in(plain[1:], decimal)
-        return Amount(-positive.number, positive.currency) if positive and positive.number >= 0 else None
-    if found := _east_asian(plain, decimal):
-        return found
-    match = _MONEY.fullmatch(plain)
+        if positive is None or positive.number < 0:
+            return None
+        return Amount(-positive.number, positive.currency)
+    return _east_asian(plain, decimal) or _amount_with_unit(plain, decimal)
+
+
+def _amount_with_unit(text: str, decimal: str) -> Amount | None:
+    """Return the amount that a number and the texts before and after it are."""
+    match = _MONEY.fullmatch(text)
     number = plain_number(match["number"], decimal) if match else ""
     if not match or not number:
         return None
@@ -166,6 +171,19 @@ def unit_of_numbers(heading: str, values: Sequence[str]) -> str:
     """
     if all(map(is_percentage, values)):
         return "%"
+    currency = _currency_of_all(values)
+    currency_of_heading, scale = currency_in_heading(heading)
+    if scale != 1 or currency_of_heading not in {"", currency}:
+        return ""
+    # Dollars and yen or yuan share a sign, so that only the sign itself names them without an error.
+    for sign, is_alone in _SHARED_SIGNS.items():
+        if currency == CURRENCIES[sign] and all(is_alone.search(value) for value in values):
+            return sign
+    return currency
+
+
+def _currency_of_all(values: Sequence[str]) -> str:
+    """Return the currency that every value of a column names; "" if one names none or another one."""
     decimal = decimal_sign(values)
     if decimal == ASK:
         decimal = decimal_sign(values, is_count=True)
@@ -175,15 +193,7 @@ def unit_of_numbers(heading: str, values: Sequence[str]) -> str:
         if amount is None or not amount.currency:
             return ""
         currencies.add(amount.currency)
-    in_heading, scale = currency_in_heading(heading)
-    if len(currencies) != 1 or scale != 1 or not currencies.issuperset({in_heading} - {""}):
-        return ""
-    currency = currencies.pop()
-    # Dollars and yen or yuan share a sign, so that only the sign itself names them without an error.
-    for sign, is_alone in _SHARED_SIGNS.items():
-        if currency == CURRENCIES[sign] and all(is_alone.search(value) for value in values):
-            return sign
-    return currency
+    return currencies.pop() if len(currencies) == 1 else ""
 
 
 _SHARED_SIGNS: Final = {
@@ -234,7 +244,8 @@ _FILLERS: Final = frozenset({"", "de", "d'", "di", "von", "of", "."})
 def _without_currency(text: str) -> str:
     """Return a text without the code and the signs of its currency."""
     rest = text
-    if code := _CODE.search(rest):
+    code = _CODE.search(rest)
+    if code:
         rest = rest[: code.start()] + " " + rest[code.end() :]
     for sign in _SIGNS:
         # Letters, such as "zl", are a sign only if they stand alone, and not within a word.
@@ -246,26 +257,27 @@ def _without_currency(text: str) -> str:
 
 def _east_asian(text: str, decimal: str) -> Amount | None:
     """Return an amount in the Chinese, Japanese and Korean scales: 1億2000万円."""
-    currency = currency_in(text)
     bare = text
     for sign in _SIGNS:
         bare = bare.replace(sign, "")
-    bare = bare.replace("," if decimal != "," else ".", "").replace(" ", "").removesuffix("元")
+    thousands = "." if decimal == "," else ","
+    bare = bare.replace(thousands, "").replace(" ", "").removesuffix("元")
     match = _EAST_ASIAN.fullmatch(bare)
     if not match or not (match[1] or match[2]):
         return None
     number = Decimal(match[1] or 0) * 10**8 + Decimal(match[2] or 0) * 10**4 + Decimal(match[3] or 0)
-    return Amount(number, currency)
+    return Amount(number, currency_in(text))
 
 
 def currency_in(text: str) -> str:
     """Return the currency that a text names by its sign or its code; empty if none."""
     text = text.casefold()
-    bare = text.strip(" .")
-    if bare in CURRENCIES or text.strip() in CURRENCIES:
-        return CURRENCIES.get(bare) or CURRENCIES[text.strip()]
-    if match := _CODE.search(text.replace("_", " ")):
-        code = match[1].upper()
+    for name in (text.strip(" ."), text.strip()):
+        if name in CURRENCIES:
+            return CURRENCIES[name]
+    code_in_text = _CODE.search(text.replace("_", " "))
+    if code_in_text:
+        code = code_in_text[1].upper()
         return _SAME.get(code, code)
     for sign in _SIGNS:
         # Other signs, such as "fr.", are parts of words.
@@ -281,14 +293,15 @@ def currency_in_heading(heading: str) -> tuple[str, int]:
     "" and 1 if it names none; a unit of 0 if it is unclear, such as that of "Assets (M)".
     """
     text = unicodedata.normalize("NFKC", heading[:_MAX_CHARACTERS]).casefold()
-    inner = re.search(r"[(\[](.*?)[)\]]|\b(?:in|en|w|i|v|em)\s+(.*)$", text)
-    groups = inner.groups() if inner else ()
-    said = next(filter(None, groups), "")
-    said = said or [*re.split(r"[\s_]+", text, maxsplit=1), ""][1]
+    marked = re.search(r"[(\[](.*?)[)\]]|\b(?:in|en|w|i|v|em)\s+(.*)$", text)
+    said = (marked[1] or marked[2] or "") if marked else ""
+    if not said:
+        _, *words_after_first = re.split(r"[\s_]+", text, maxsplit=1)
+        said = "".join(words_after_first)
     said = said.replace("_", " ").strip()
-    if not inner and not currency_in(said):
+    if not marked and not currency_in(said):
         return currency_in(text), 1
-    unit = _unit_in(said, is_marked=bool(inner))
+    unit = _unit_in(said, is_marked=bool(marked))
     return currency_in(_without_multiple(said)) or currency_in(said), unit
 
 
@@ -297,12 +310,19 @@ def _without_multiple(said: str) -> str:
 
 
 def _unit_in(said: str, *, is_marked: bool) -> int:
-    if found := _MULTIPLE.search(said):
-        return _MULTIPLES[next(each for each in found.groups() if each)]
-    words = [each.strip(".") for each in re.split(r"[\s,;/]+", said) if each.strip(".")]
+    """
+    Return the unit of amounts that a part of a heading says; 0 if it is unclear.
+
+    Args:
+        is_marked: the part is in brackets or behind "in", so that a single letter may be meant as a unit.
+    """
+    multiple = _MULTIPLE.search(said)
+    if multiple:
+        return _MULTIPLES[next(filter(None, multiple.groups()))]
+    words = [word.strip(".") for word in re.split(r"[\s,;/]+", said)]
     for word in words:
         if word in _SURE_UNITS:
             return _SURE_UNITS[word]
-    if is_marked and any(word in _UNSURE_UNITS for word in words):
+    if is_marked and not _UNSURE_UNITS.isdisjoint(words):
         return 0
     return 1

@@ -75,7 +75,7 @@ def _seconds_of(text: str) -> int:
     return int(text) // 1000 if abs(int(text)) >= _MILLISECONDS else int(text)
 
 
-def day_of(text: str, order: str) -> date | None:  # noqa: PLR0911 - one for each form
+def day_of(text: str, order: str) -> date | None:
     """
     Return the day that *text* means; None if it means none.
 
@@ -84,22 +84,35 @@ def day_of(text: str, order: str) -> date | None:  # noqa: PLR0911 - one for eac
     """
     if order in SERIALS:
         return _counted(text.strip(), order)
-    text = _plain(text)
     try:
-        if match := ISO.fullmatch(text) or _COMPACT.fullmatch(text) or _EAST_ASIAN.fullmatch(text):
-            return date(int(match[1]), int(match[2]), int(match[3]))
-        if match := NUMERIC_DATE.fullmatch(text):
-            if order not in ORDERS or (len(match[1]) == 4) != (order == "YMD"):
-                return None
-            parts = dict(zip(order, match.groups(), strict=True))
-            return date(int(parts["Y"]), int(parts["M"]), int(parts["D"])) if len(parts["Y"]) == 4 else None
-        if match := _DAY_MONTH_YEAR.fullmatch(text):
-            return date(int(match[3]), _month(match[2]), int(match[1]))
-        if match := _MONTH_DAY_YEAR.fullmatch(text):
-            return date(int(match[3]), _month(match[1]), int(match[2]))
-    except (ValueError, KeyError):
-        pass
+        return _day_in_words_or_numbers(_plain(text), order)
+    except (ValueError, KeyError):  # there is no such day, or no such month
+        return None
+
+
+def _day_in_words_or_numbers(text: str, order: str) -> date | None:
+    year_first = ISO.fullmatch(text) or _COMPACT.fullmatch(text) or _EAST_ASIAN.fullmatch(text)
+    if year_first:
+        return date(int(year_first[1]), int(year_first[2]), int(year_first[3]))
+    in_numbers = NUMERIC_DATE.fullmatch(text)
+    if in_numbers:
+        return _day_in_numbers(in_numbers.groups(), order)
+    day_first = _DAY_MONTH_YEAR.fullmatch(text)
+    if day_first:
+        return date(int(day_first[3]), _month(day_first[2]), int(day_first[1]))
+    month_first = _MONTH_DAY_YEAR.fullmatch(text)
+    if month_first:
+        return date(int(month_first[3]), _month(month_first[1]), int(month_first[2]))
     return None
+
+
+def _day_in_numbers(numbers: Sequence[str], order: str) -> date | None:
+    """Return the day of three numbers in an order; None if it does not fit them, or the year has two digits."""
+    begins_with_year = len(numbers[0]) == 4
+    if order not in ORDERS or begins_with_year != (order == "YMD"):
+        return None
+    year, month, day = (numbers[order.index(part)] for part in "YMD")
+    return date(int(year), int(month), int(day)) if len(year) == 4 else None
 
 
 def _counted(text: str, order: str) -> date | None:
@@ -130,12 +143,14 @@ def month_of(text: str) -> date | None:
     if len(text) > _MAX_CHARACTERS:
         return None
     text = unicodedata.normalize("NFKC", text).strip()
-    if (match := _MONTH_YEAR.fullmatch(text)) and key(match[1]) in catalogue().months:
-        return date(int(match[2]), _month(match[1]), 1)
+    in_words = _MONTH_YEAR.fullmatch(text)
+    if in_words and key(in_words[1]) in catalogue().months:
+        return date(int(in_words[2]), _month(in_words[1]), 1)
     patterns = ((r"(\d{1,2})[./](\d{4})", 2, 1), (r"(\d{4})[-/.](\d{1,2})", 1, 2), (_EAST_ASIAN_MONTH, 1, 2))
     for pattern, year, month in patterns:
-        if (match := re.fullmatch(pattern, text)) and 1 <= int(match[month]) <= 12:
-            return date(int(match[year]), int(match[month]), 1)
+        in_numbers = re.fullmatch(pattern, text)
+        if in_numbers and 1 <= int(in_numbers[month]) <= 12:
+            return date(int(in_numbers[year]), int(in_numbers[month]), 1)
     return None
 
 
@@ -148,8 +163,9 @@ def year_of(text: str) -> str:
     if len(text) > _MAX_CHARACTERS:
         return ""
     plain = unicodedata.normalize("NFKC", text).strip()
-    if match := _EAST_ASIAN_YEAR.fullmatch(plain):
-        return match[1]
+    east_asian = _EAST_ASIAN_YEAR.fullmatch(plain)
+    if east_asian:
+        return east_asian[1]
     return plain if _YEAR.fullmatch(plain) else ""
 
 
@@ -163,22 +179,19 @@ def order_of_dates(values: Sequence[str]) -> str:
     if not dates:
         serials = sum(map(is_serial, values))
         return ASK if 2 * serials > len(values) else ""
-    most = 0
-    best_orders: list[str] = []
-    days_of_best: list[list[date | None]] = []
-    for order in ORDERS:
-        days = [day_of(text, order) for text in dates]
-        count = len(days) - days.count(None)
-        if count > most:
-            most, best_orders, days_of_best = count, [], []
-        if count and count == most:
-            best_orders.append(order)
-            days_of_best.append(days)
-    if not best_orders:
+    days_by_order = {order: [day_of(text, order) for text in dates] for order in ORDERS}
+    most = max(map(_count_of_days, days_by_order.values()))
+    if not most:
         return ""
+    best_orders = [order for order in ORDERS if _count_of_days(days_by_order[order]) == most]
     # Orders that fit equally are one if every date is the same day in all of them, such as 05/05/2020.
-    is_clear = all(days == days_of_best[0] for days in days_of_best)
-    return best_orders[0] if is_clear else ASK
+    first = best_orders[0]
+    is_clear = all(days_by_order[order] == days_by_order[first] for order in best_orders)
+    return first if is_clear else ASK
+
+
+def _count_of_days(days: Sequence[date | None]) -> int:
+    return len(days) - days.count(None)
 
 
 def _needs_order(text: str) -> bool:

@@ -62,9 +62,12 @@ _SEPARATORS: Final = (";", "\n", "|", "、", "，", "；", ",")
 
 def separator_of(values: Sequence[str]) -> str:
     """Return the separator that most cells of a column have; "" if each cell has one value."""
-    counts = {separator: sum(separator in value for value in values) for separator in _SEPARATORS}
-    most = max(counts, key=lambda separator: counts[separator])  # of equal ones, the first
-    return most if counts[most] else ""
+    most_frequent, most = "", 0
+    for separator in _SEPARATORS:
+        count = sum(separator in value for value in values)
+        if count > most:
+            most_frequent, most = separator, count
+    return most_frequent
 
 
 _LINK: Final = re.compile(r"(?:https?://)?(?:[\w-]+\.)+[^\W\d_]{2,}(?::\d+)?(?:[/?#]\S*)?", re.IGNORECASE)
@@ -98,8 +101,9 @@ def code_of_country(text: str) -> str:
 def _code_of(bare: str) -> str:
     if len(bare) == 2 and bare.isascii() and bare.upper() in country_names():
         return bare.upper()
-    if plate := _PLATES.get(key(bare)):
-        return plate
+    country_of_plate = _PLATES.get(key(bare))
+    if country_of_plate:
+        return country_of_plate
     try:
         code = country_code(bare)
     except ValueError:
@@ -112,11 +116,9 @@ def _foreign_names() -> dict[str, str]:
     """Return countries by their three letters, official names, and names in all languages."""
     import pycountry
 
-    places = Path(pycountry.LOCALES_DIR)
-    languages = sorted(each.name for each in places.iterdir() if (each / "LC_MESSAGES" / "iso3166-1.mo").is_file())
-    translations = [gettext.translation("iso3166-1", places, languages=[each]) for each in languages]
+    translations = _translations_of_countries(Path(pycountry.LOCALES_DIR))
     codes: dict[str, str] = {}
-    doubtful: set[str] = set()
+    ambiguous = {""}
     for country in pycountry.countries:
         in_english = {country.name, getattr(country, "official_name", ""), getattr(country, "common_name", "")} - {""}
         names = {country.alpha_3, *in_english}
@@ -124,10 +126,16 @@ def _foreign_names() -> dict[str, str]:
             names.update(map(translation.gettext, in_english))
         for name in map(key, names):
             if codes.setdefault(name, country.alpha_2) != country.alpha_2:
-                doubtful.add(name)
-    for name in doubtful | {""}:
+                ambiguous.add(name)
+    for name in ambiguous:
         codes.pop(name, None)
     return codes
+
+
+def _translations_of_countries(folder: Path) -> list[gettext.NullTranslations]:
+    """Return the names of countries in all languages that the library has."""
+    languages = [place.name for place in folder.iterdir() if (place / "LC_MESSAGES" / "iso3166-1.mo").is_file()]
+    return [gettext.translation("iso3166-1", folder, languages=[language]) for language in sorted(languages)]
 
 
 _RANGE: Final = re.compile(
@@ -203,9 +211,13 @@ def _no_value_of(text: str, field: TableField | None = None) -> Lost | None:
 
 def _is_blank_in(text: str, field: TableField | None) -> bool:
     """Return whether a cell has no value; two capitals are a code in a column of texts, or if they are a choice."""
+    if not is_blank(text):
+        return False
+    if text.strip() not in _ALSO_CODES:
+        return True
     is_of_texts = field is None or type(field.kind) is Text
     is_choice = field is not None and isinstance(field.kind, Choice) and text.strip() in field.kind.values
-    return is_blank(text) and not ((is_of_texts or is_choice) and text.strip() in _ALSO_CODES)
+    return not is_of_texts and not is_choice
 
 
 def values_in(texts: Sequence[str]) -> list[str]:
@@ -232,17 +244,15 @@ def value_of(column: Column, text: str, currency: str) -> Any:
         return lost
     if _is_blank_in(text, field):
         return None
-    if meaning is not None:
-        value: Any = meaning
-    elif column.order and column.field.startswith(EXTRA) and not column.kind:
-        value = _date_text(Cell(text, column, currency))
-    else:
-        value = _read(field, Cell(text, column, currency, field.kind if field else None))
-    if isinstance(value, Lost) or field is None or field.declaration is None:
+    value: Any = meaning
+    if meaning is None:
+        kind = field.kind if field else None
+        value = _read(field, Cell(text, column, currency, kind))
+    if field is None or field.declaration is None or isinstance(value, Lost):
         return value
     if isinstance(value, Noted):
-        within = _within_limits(field.declaration, value.value)
-        return within if isinstance(within, Lost) else value
+        within_limits = _within_limits(field.declaration, value.value)
+        return within_limits if isinstance(within_limits, Lost) else value
     return _within_limits(field.declaration, value)
 
 
@@ -256,6 +266,8 @@ def _meaning_in(words: Mapping[str, str], text: str) -> str | None:
 
 def _read(field: TableField | None, cell: Cell) -> Any:
     """Read a cell by the rule of its field's name, or else of its kind."""
+    if cell.column.order and cell.column.field.startswith(EXTRA) and not cell.column.kind:
+        return _date_text(cell)
     if field is None:
         return _as_it_is(cell)  # an additional member
     if field.name in _READERS_BY_NAME:
@@ -282,7 +294,7 @@ def _within_limits(declaration: Field, value: Any) -> Any:
 
 def _clean(text: str) -> str:
     """Return text without control characters, which no program shows."""
-    return "".join(each for each in text if each in "\n\t" or unicodedata.category(each) != "Cc").strip()
+    return "".join(sign for sign in text if sign in "\n\t" or unicodedata.category(sign) != "Cc").strip()
 
 
 def _as_it_is(cell: Cell) -> str:
@@ -322,30 +334,36 @@ def _count(cell: Cell) -> int | Lost:
 
 
 def _number(cell: Cell) -> Any:
-    plain = _plain_number(cell, cell.text)
     label = cell.column.table_field.label if cell.column.table_field else ""
-    if not plain and is_percentage(cell.text) and "%" in label:
+    plain = _plain_number(cell, cell.text)
+    if not plain and "%" in label and is_percentage(cell.text):
         plain = _plain_number(cell, cell.text.strip().removesuffix("%"))
     if plain:
         return number(float(plain))
-    found = amount_in(cell.text, cell.column.decimal or ".")
-    if found is None or not found.currency:
+    amount = amount_in(cell.text, cell.column.decimal or ".")
+    if amount is None or not amount.currency:
         return Lost("is not a number", "Correct the cells.")
+    lost = _fault_of_unit(amount.currency, label)
+    return lost if lost is not None else number(float(amount.number))
+
+
+def _fault_of_unit(given: str, label: str) -> Lost | None:
+    """Return why an amount in a currency is no number of a field; None if the field's label names that currency."""
     currency, scale = currency_in_heading(label)
     if not currency:
         return Lost(
-            Phrase("is in {given}, and the label of the field names no currency", given=found.currency),
+            Phrase("is in {given}, and the label of the field names no currency", given=given),
             'Name the currency in the label of the field, for example "Budget (EUR)".',
         )
-    if currency != found.currency:
+    if currency != given:
         return Lost(
-            Phrase("is in {given}; the field is in {currency}", given=found.currency, currency=currency),
+            Phrase("is in {given}; the field is in {currency}", given=given, currency=currency),
             "Convert the column first; rates are not invented.",
         )
     if scale != 1:
         reason = "names a currency, but the label of the field has another unit"
         return Lost(reason, "Write numbers in the unit of the field, without the currency.")
-    return number(float(found.number))
+    return None
 
 
 def _plain_number(cell: Cell, text: str) -> str:
@@ -356,25 +374,27 @@ def _plain_number(cell: Cell, text: str) -> str:
 
 
 def _money(cell: Cell) -> JSONObject | Lost:
-    found = amount_in(cell.text, cell.column.decimal or ".")
-    if found is None:
+    amount = amount_in(cell.text, cell.column.decimal or ".")
+    if amount is None:
         return _NO_RANGE if _is_range(cell.text) else _NO_AMOUNT
-    if found.number < 0:
+    if amount.number < 0:
         return Lost("is negative", "Correct the cells.")
-    given = found.currency or cell.column.currency
-    if given in {"", ASK}:
+    currency = amount.currency or cell.column.currency
+    if currency in {"", ASK}:
         return Lost("has no currency", 'Set currency = "EUR", for example, on the column.')
-    if given != cell.currency:
+    if currency != cell.currency:
         return Lost(
-            Phrase("is in {given}; this registry uses {currency}", given=given, currency=cell.currency),
+            Phrase("is in {given}; this registry uses {currency}", given=currency, currency=cell.currency),
             "Convert the column first; rates are not invented.",
         )
-    return _amount(found.number * (cell.column.unit or 1), cell.currency)
+    return _amount(amount.number * (cell.column.unit or 1), cell.currency)
 
 
 def _money_on_wire(cell: Cell) -> Any:
-    found = _money(cell)
-    return found if isinstance(found, Lost) else cell.kind.wire(int(Decimal(found["amount"]) * 100))
+    amount = _money(cell)
+    if isinstance(amount, Lost):
+        return amount
+    return cell.kind.wire(int(Decimal(amount["amount"]) * 100))
 
 
 def _amount(amount: Decimal, currency: str) -> JSONObject | Lost:
@@ -386,8 +406,9 @@ def _amount(amount: Decimal, currency: str) -> JSONObject | Lost:
 
 
 def _status(cell: Cell) -> str | Lost:
-    if found := catalogue().statuses.get(key(cell.text)):
-        return found
+    status = catalogue().statuses.get(key(cell.text))
+    if status:
+        return status
     return Lost(
         Phrase('"{text}" is not a known status', text=cell.text.strip()[:40]),
         'Add it under words on the column: "the word" = "active".',
@@ -410,18 +431,19 @@ def _link(cell: Cell) -> str | Noted | Lost:
     return _first_of(links, marked("has several web addresses, of which the first is imported"))
 
 
-def _first_of(addresses: Sequence[str], told: str) -> str | Noted:
-    """Return the first address of a cell; if it has more, with what is *told* of them."""
+def _first_of(addresses: Sequence[str], reason: str) -> str | Noted:
+    """Return the first address of a cell; if it has more, with the *reason* why they are left out."""
     if len(addresses) == 1:
         return addresses[0]
-    return Noted(addresses[0], told, "Put the address that should be public at the beginning of the cell.")
+    return Noted(addresses[0], reason, "Put the address that should be public at the beginning of the cell.")
 
 
 def _link_in(text: str) -> str:
     """Return the web address that all of *text* is; "" if it is none."""
     bare = text
-    if match := re.fullmatch(r"\[?([^\]()]*)\]?\((https?://[^)\s]+)\)", bare):  # Markdown
-        bare = match[2]
+    in_markdown = re.fullmatch(r"\[?([^\]()]*)\]?\((https?://[^)\s]+)\)", bare)
+    if in_markdown:
+        bare = in_markdown[2]
     if re.match(r"https?://\S+$", bare, re.IGNORECASE):
         return bare
     return f"https://{bare}" if re.fullmatch(r"(?:[\w-]+\.)+[^\W\d_]{2,}(?:/\S*)?", bare) else ""
@@ -447,8 +469,8 @@ def addresses_in(text: str) -> list[str]:
         return [address]
     for between in _BETWEEN_ADDRESSES:
         parts = [part for part in between.split(plain) if part.strip()]
-        addresses = [address for address in map(_address_in, parts) if address]
-        if len(addresses) == len(parts) > 1:
+        addresses = [_address_in(part) for part in parts]
+        if len(parts) > 1 and all(addresses):
             return list(dict.fromkeys(addresses))
     return []
 
@@ -456,8 +478,9 @@ def addresses_in(text: str) -> list[str]:
 def _address_in(text: str) -> str:
     """Return the address of mail that all of *text* is, perhaps behind a name; "" if it is none."""
     bare = re.sub(r"^mailto:", "", text.strip(), flags=re.IGNORECASE).strip(";,. ")
-    if match := _WITH_NAME.fullmatch(bare):
-        bare = match[1]
+    with_name = _WITH_NAME.fullmatch(bare)
+    if with_name:
+        bare = with_name[1]
     is_one = bare.count("@") == 1 and not re.search(r"[\s;,|<>]", bare)
     return bare if is_one else ""
 
@@ -470,15 +493,17 @@ def _email(cell: Cell) -> str | Noted | Lost:
 
 
 def _day(cell: Cell) -> str | Noted | Lost:
-    if found := day_of(cell.text, cell.column.order):
-        if not has_time(cell.text, cell.column.order):
-            return found.isoformat()
+    order = cell.column.order
+    day = day_of(cell.text, order)
+    if day is not None:
+        if not has_time(cell.text, order):
+            return day.isoformat()
         return Noted(
-            found.isoformat(),
+            day.isoformat(),
             "is imported without the time of day",
             "To keep the time, map the column to an additional field of text.",
         )
-    if cell.column.order == ASK:
+    if order == ASK:
         return Lost("has a date whose order is unclear", 'Set order = "DMY" or "MDY" on the column.')
     if is_year(cell.text) or month_of(cell.text):
         return Lost("names no day", 'To keep such texts, map the column to "extra:since".')
@@ -489,21 +514,24 @@ def _date_text(cell: Cell) -> str | Noted | Lost:
     """Return a date of an additional member: as a day, month or year, whatever the cell has."""
     if is_year(cell.text):
         return year_of(cell.text)
-    if month := month_of(cell.text):
+    month = month_of(cell.text)
+    if month is not None:
         return f"{month:%Y-%m}"
     return _day(cell)
 
 
 def _month(cell: Cell) -> str | Lost:
-    found = month_of(cell.text)
-    return f"{found:%B %Y}" if found else Lost("is not a month and a year", "Correct the cells.")
+    month = month_of(cell.text)
+    if month is None:
+        return Lost("is not a month and a year", "Correct the cells.")
+    return f"{month:%B %Y}"
 
 
 def _zip_city(cell: Cell) -> JSONObject | Lost:
-    found = ZIP_CITY.fullmatch(_clean(cell.text))
-    if not found:
+    zip_and_city = ZIP_CITY.fullmatch(_clean(cell.text))
+    if not zip_and_city:
         return Lost("is not a postal code and a city", "Correct the cells, or map the column to City.")
-    return {"zip": found[1], "city": found[2].strip()}
+    return {"zip": zip_and_city[1], "city": zip_and_city[2].strip()}
 
 
 def _list(cell: Cell) -> list[str]:
@@ -544,18 +572,29 @@ def ends_with_name_of_both(text: str) -> bool:
 
 def end_of_addresses(values: Sequence[str]) -> str:
     """Return what ends the addresses of a column: STATE or COUNTRY; "" if no cell says it clearly."""
-    last_lines = [lines[-1] for lines in map(_lines_of_address, values) if len(lines) > 1]
-    ends = [_STATE_ZIP.sub(r"\1", line) for line in last_lines]
+    ends = _ends_of_addresses(values)
     # Names that are both, such as Georgia, say nothing.
     states = sum(is_state(end) and not code_of_country(end) for end in ends)
     countries = sum(bool(code_of_country(end)) and not is_state(end) for end in ends)
     codes = {end for end in ends if len(end) == 2 and end.isupper()}
     if codes and not any(map(is_state, codes)):
         countries += len(codes)
-    if states == countries:
-        # CA and DE alone can be Canada and Germany; several codes that all are states are no coincidence.
-        return STATE if len(codes) > 1 and all(map(is_state, codes)) else ""
-    return STATE if states > countries else COUNTRY
+    if states > countries:
+        return STATE
+    if states < countries:
+        return COUNTRY
+    # CA and DE alone can be Canada and Germany; several codes that all are states are no coincidence.
+    return STATE if len(codes) > 1 and all(map(is_state, codes)) else ""
+
+
+def _ends_of_addresses(values: Sequence[str]) -> list[str]:
+    """Return the last lines of addresses of several lines, without the postal code that is behind a state."""
+    ends = []
+    for value in values:
+        lines = _lines_of_address(value)
+        if len(lines) > 1:
+            ends.append(_STATE_ZIP.sub(r"\1", lines[-1]))
+    return ends
 
 
 _STATE_ZIP: Final = re.compile(r"([A-Za-z .]+?),?\s+(\d{5}(?:-\d{4})?)")
@@ -582,10 +621,11 @@ def address_of(text: str, end: str = "") -> JSONObject:
         lines.pop()
     if end == STATE and len(lines) > 1:
         members = _take_state_and_zip(lines) | members
-    zip_city = _ZIP_CITY_LINE.fullmatch(lines[-1]) if lines else None
-    if zip_city and len(lines) > 1:
-        members |= {"zip": zip_city[1], "city": zip_city[2].strip()}
-        lines.pop()
+    if len(lines) > 1:
+        zip_and_city = _ZIP_CITY_LINE.fullmatch(lines[-1])
+        if zip_and_city:
+            members |= {"zip": zip_and_city[1], "city": zip_and_city[2].strip()}
+            lines.pop()
     if lines:
         members = {"address_1": ", ".join(lines)} | members
     return members
@@ -631,9 +671,11 @@ def people_in(column: Column, text: str) -> list[PersonInCell] | Lost | None:
     if column.separator == ASK and "," in text:
         fix = 'Set separator = "," for several people, or separator = "" for "Last, First".'
         return Lost("has commas that may separate people, or last and first names", fix)
+    # Without a separator, a line break within a cell is one within a name.
+    names = split_names(_clean(text) if column.separator else _one_line(text), column.separator)
     people = []
-    for part in split_names(_clean(text) if column.separator else _one_line(text), column.separator):
-        person = None if is_blank(part) else person_in(part, column.title, column.order)
+    for name in names:
+        person = None if is_blank(name) else person_in(name, column.title, column.order)
         if person is None:
             return Lost("is not the name of one person", "Correct the cells, or map the column to another field.")
         people.append(person)
@@ -644,9 +686,10 @@ def _choice(cell: Cell) -> str | Lost:
     plain = " ".join(cell.text.split())
     if plain in cell.kind.values:
         return plain
-    for value in cell.kind.values:
-        if key(cell.text) and key(value) == key(cell.text):
-            return str(value)
+    compared = key(cell.text)
+    for choice in cell.kind.values:
+        if compared and key(choice) == compared:
+            return str(choice)
     return Lost(
         Phrase('"{text}" is none of the choices', text=cell.text.strip()[:40]),
         'Add it under words on the column: "the word" = "the choice".',
