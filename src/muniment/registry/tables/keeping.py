@@ -49,19 +49,18 @@ def propose_kind(column: Column, values: Sequence[str]) -> None:
         return
     unit = unit_of_numbers(column.heading, values)
     column.kind = "number" if unit else _kind_of(column.heading, values)
-    column.currency = "" if currency_in_heading(column.heading)[0] else unit  # which the label then names already
+    unit_of_heading, _ = currency_in_heading(column.heading)
+    column.currency = "" if unit_of_heading else unit  # which the label then names already
     if column.kind == "choice":
-        column.choices = sorted({" ".join(value.split()) for value in values}, key=str.casefold)
+        words = {" ".join(value.split()) for value in values}
+        column.choices = sorted(words, key=str.casefold)
 
 
 def _kind_of(heading: str, values: Sequence[str]) -> str:
     """Return the kind that nearly all values of a column have."""
-    are_numbers = _are_mostly(values, _is_number)
-    # Shares of 1 and 0.5 are numbers, though most of them are 1.
-    has_other_numbers = any(_is_number(value) and not is_yes_or_no(value) for value in values)
-    if _are_mostly(values, is_yes_or_no) and not has_other_numbers:
+    if _are_mostly(values, is_yes_or_no) and not any(map(_is_number_alone, values)):
         return "yesno"
-    if are_numbers:
+    if _are_mostly(values, _is_number):
         return "text" if _are_identifiers(heading, values) else "number"
     if _are_mostly(values, _is_day):
         return "date"
@@ -71,6 +70,11 @@ def _kind_of(heading: str, values: Sequence[str]) -> str:
     if not _means_address(heading) and _are_lists(values):
         return "list"
     return "choice" if _are_choices(values) else "text"
+
+
+def _is_number_alone(text: str) -> bool:
+    """Return whether a text is a number and no yes or no: shares of 1 and 0.5 are numbers, though most are 1."""
+    return _is_number(text) and not is_yes_or_no(text)
 
 
 def _are_identifiers(heading: str, values: Sequence[str]) -> bool:
@@ -122,14 +126,17 @@ def _are_lists(values: Sequence[str]) -> bool:
     if not separator:
         return False
     between = re.compile(f"[\n{re.escape(separator)}]")
-    cells = [[part.strip() for part in between.split(value)] for value in values]
-    with_several = sum(len(parts) > 1 for parts in cells)
-    if with_several < _LEAST_LISTS * len(values):
+    cells = [[entry.strip() for entry in between.split(value)] for value in values]
+    with_several = [cell for cell in cells if len(cell) > 1]
+    if len(with_several) < _LEAST_LISTS * len(values):
         return False
-    parts = list(chain.from_iterable(cells))
+    entries = list(chain.from_iterable(cells))
+    if max(map(len, entries)) > MAX_ENTRY:
+        return False
+    if separator not in {",", "，"}:
+        return True
     # Sentences have commas too; the entries of lists are in several cells each.
-    is_of_lists = separator not in {",", "，"} or (len({*parts}) * 2 <= len(parts) and _have_no_places(cells))
-    return is_of_lists and max(map(len, parts)) <= MAX_ENTRY
+    return 2 * len({*entries}) <= len(entries) and _have_no_places(cells)
 
 
 def _have_no_places(cells: Sequence[Sequence[str]]) -> bool:
@@ -138,8 +145,12 @@ def _have_no_places(cells: Sequence[Sequence[str]]) -> bool:
 
     The parts of one value have their places: "Portland, Oregon", "Danish, 1923 - 2013", and the decimals of "23,7 %".
     """
-    first = {cell[0] for cell in cells if len(cell) > 1}
-    later = {part for cell in cells for part in cell[1:]}
+    first: set[str] = set()
+    later: set[str] = set()
+    for cell in cells:
+        if len(cell) > 1:
+            first.add(cell[0])
+            later.update(cell[1:])
     return len(first & later) * 5 >= min(len(first), len(later))
 
 
@@ -173,24 +184,31 @@ def names_to_keep(table: TableMapping, headings: Sequence[str] = ()) -> dict[int
     Args:
         headings: of the file, by which columns are numbered; by default those of the mapping, in their order.
     """
-    numbers = {heading: number for number, heading in enumerate(headings or [each.heading for each in table.column], 1)}
+    headings = headings or [column.heading for column in table.column]
+    numbers = {heading: number for number, heading in enumerate(headings, 1)}
     of = _rows_of(table)
-    names = _names_of_fields(table, of)
-    keys_of_others = {each.key: each.kind for each in settings.DECLARED_FIELDS if each.of != of}
-    found: dict[int, str] = {}
+    used_names = _names_of_fields(table, of)
+    keys: dict[int, str] = {}
     for place, column in enumerate(table.column):
         if column.field.startswith(EXTRA):
             continue
         kind = column.kind or "text"
-        for name in _names_like(key_of(column.heading, numbers.get(column.heading, place + 1))):
-            own_names = _names_of(name, of, kind)
-            # A field of this key that the other rows have must be of the same kind.
-            is_of_another_kind = keys_of_others.get(name, kind) != kind or (kind == "choice" and name in keys_of_others)
-            if names.isdisjoint(own_names) and not is_of_another_kind and _is_valid(name, of, kind):
-                break
-        names |= own_names
-        found[place] = name
-    return found
+        key_of_heading = key_of(column.heading, numbers.get(column.heading, place + 1))
+        name = next(name for name in _names_like(key_of_heading) if _is_free(name, of, kind, used_names))
+        used_names |= _names_of(name, of, kind)
+        keys[place] = name
+    return keys
+
+
+def _is_free(name: str, of: str, kind: str, used_names: set[str]) -> bool:
+    """Return whether a field of *kind* could have a key beside those that have the names."""
+    if not used_names.isdisjoint(_names_of(name, of, kind)):
+        return False
+    # A field of this key that the other rows have must be of the same kind; the choices of two may differ.
+    for declared in settings.DECLARED_FIELDS:
+        if declared.of != of and declared.key == name and (declared.kind != kind or kind == "choice"):
+            return False
+    return _is_valid(name, of, kind)
 
 
 def _rows_of(table: TableMapping) -> str:
@@ -251,11 +269,13 @@ def key_of(heading: str, number: int = 0) -> str:
         return f"column{number}"
     name = ""
     for word in words:
-        longer = name + (word.capitalize() if name else word)
+        longer = name + word.capitalize() if name else word
         if len(longer) > _MAX_KEY:
             break
         name = longer
-    return name if re.fullmatch(r"[a-z][A-Za-z0-9]+", name) else f"field{name.capitalize()}"[:_MAX_KEY]
+    if re.fullmatch(r"[a-z][A-Za-z0-9]+", name):
+        return name
+    return f"field{name.capitalize()}"[:_MAX_KEY]
 
 
 def declaration_of(column: Column, of: str) -> JSONObject:
@@ -284,26 +304,31 @@ def declare_kept(actor: Actor, mapping: FileMapping, name: str) -> list[str]:
         BadRequest: the fields cannot be declared: stored values do not fit one, or its key is taken.
     """
     latest = latest_version()
-    tables = list(latest.settings.fields)
-    made: list[str] = []
-    for table in mapping.table:
-        of = _rows_of(table)
-        for column in table.column if table.kind != SKIP else ():
-            if not (column.kind and column.field.startswith(EXTRA)):
-                continue
-            declared = declaration_of(column, of)
-            own = [each for each in tables if each.get("of", "company") == of]
-            is_known = any(each.get("key") == declared["key"] for each in own)
-            if not is_known and len(own) < MAX_FIELDS:
-                tables.append(declared)
-                made.append(declared["key"])
-    if made:
+    fields = list(latest.settings.fields)
+    new_keys: list[str] = []
+    for declaration in _declarations_of(mapping):
+        own_fields = [field for field in fields if field.get("of", "company") == declaration["of"]]
+        is_declared = any(field.get("key") == declaration["key"] for field in own_fields)
+        if not is_declared and len(own_fields) < MAX_FIELDS:
+            fields.append(declaration)
+            new_keys.append(declaration["key"])
+    if new_keys:
         try:
-            apply_fields(actor, tables, note=str(Phrase("Fields of {name}", name=name)), expected_number=latest.number)
+            apply_fields(actor, fields, note=str(Phrase("Fields of {name}", name=name)), expected_number=latest.number)
         except InvalidSettings as error:
             raise BadRequest(
                 Phrase("The new fields cannot be declared. {faults}", faults=Joined(" ", error.faults.values())),
                 'Give the column another key, for example field = "extra:price2", or leave it out.',
             ) from None
         follow()
-    return made
+    return new_keys
+
+
+def _declarations_of(mapping: FileMapping) -> Iterator[JSONObject]:
+    """Yield the declarations of the columns that are kept as fields."""
+    for table in mapping.table:
+        if table.kind == SKIP:
+            continue
+        for column in table.column:
+            if column.kind and column.field.startswith(EXTRA):
+                yield declaration_of(column, _rows_of(table))

@@ -5,6 +5,7 @@ Whether a column holds persons is decided for the column, by its values: usual g
 organizations, and the form of a name.
 """
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -73,7 +74,7 @@ class PersonInCell(NamedTuple):
 
 def are_persons(values: Sequence[str]) -> bool:
     """Return whether most values of a column are shaped like names of persons, and many begin with a given name."""
-    names = [each for each in values if each.strip()]
+    names = [value for value in values if value.strip()]
     if not names:
         return False
     shaped = sum(map(_is_shaped_like_a_person, names)) / len(names)
@@ -83,30 +84,30 @@ def are_persons(values: Sequence[str]) -> bool:
 
 def are_like_persons(values: Sequence[str]) -> bool:
     """Return whether nearly all of many values have the form of names of persons, whatever the given names are."""
-    names = [each for each in values if each.strip()]
+    names = [value for value in values if value.strip()]
     shaped = sum(map(_is_shaped_like_a_person, names))
     return len(names) >= _FEW and shaped >= _NEARLY_ALL * len(names)
 
 
 def are_organizations(values: Sequence[str]) -> bool:
     """Return whether many values of a column have words that names of organizations have."""
-    names = [each for each in values if each.strip()]
+    names = [value for value in values if value.strip()]
     return bool(names) and sum(map(_has_organization_word, names)) / len(names) >= _LEAST_ORGANIZATIONS
 
 
 def are_both(values: Sequence[str]) -> bool:
     """Return whether a column names persons and organizations: at least a tenth of it each."""
-    names = [each for each in values if each.strip()]
+    names = [value for value in values if value.strip()]
     if len(names) < _FEW:
         return False
-    persons = sum(_is_shaped_like_a_person(name) and _begins_with_given_name(name) for name in names)
-    organizations = sum(map(_has_organization_word, names))
-    return 10 * min(persons, organizations) >= len(names)
+    persons = [name for name in names if _is_shaped_like_a_person(name) and _begins_with_given_name(name)]
+    organizations = [name for name in names if _has_organization_word(name)]
+    return 10 * min(len(persons), len(organizations)) >= len(names)
 
 
 def order_of_names(values: Iterable[str]) -> str:
     """Return LAST_FIRST if most names of a column are "Last, First"; "" otherwise."""
-    names = [each for each in values if each.strip()]
+    names = [value for value in values if value.strip()]
     last_first = sum(map(_is_last_first, names))
     return LAST_FIRST if last_first and 2 * last_first >= len(names) else ""
 
@@ -124,8 +125,9 @@ def _words_of(text: str) -> list[str]:
 
 def _is_shaped_like_a_person(text: str) -> bool:
     words = _words_of(text)
-    names = [each for each in words if each != ","]
-    if not 2 <= len(names) <= _MAX_WORDS or words.count(",") > 1 or _NO_NAME.search(text):
+    commas = words.count(",")
+    names = [word for word in words if word != ","]
+    if not 2 <= len(names) <= _MAX_WORDS or commas > 1 or _NO_NAME.search(text):
         return False
     return all(map(_is_word_of_name, names)) and not _has_organization_word(text)
 
@@ -150,11 +152,17 @@ def _begins_with_given_name(text: str) -> bool:
 def _has_organization_word(text: str) -> bool:
     words = catalogue().organizations
     # Languages that write no spaces have the word within the name: 株式会社.
-    is_within = not text.isascii() and any(word in text for word in words if not word.isascii() and len(word) > 1)
+    is_within = not text.isascii() and any(word in text for word in _words_of_east_asia())
     if is_within and _EAST_ASIAN_NAME.search(text):
         return True
     separators = r"\s+" if is_within else r"[\s,/()]+"
     return any(key(word) in words for word in re.split(separators, text))
+
+
+@functools.cache
+def _words_of_east_asia() -> frozenset[str]:
+    """Return the words in names of organizations that are written without spaces around them."""
+    return frozenset(word for word in catalogue().organizations if not word.isascii() and len(word) > 1)
 
 
 # ---------------------------------------------------------------------- cells
@@ -191,16 +199,21 @@ def split(text: str, separator: str) -> list[str]:
     """Return the values in a cell; line breaks part them too."""
     if not separator:
         return [" ".join(text.split())] if text.strip() else []
-    return [part for line in text.split("\n") for part in parts_of(line, separator)]
+    values: list[str] = []
+    for line in text.split("\n"):
+        values += parts_of(line, separator)
+    return values
 
 
 def split_names(text: str, separator: str) -> list[str]:
     """Return the names in a cell: parted by the separator of the column, and by "&" or "and" between full names."""
     names: list[str] = []
-    for part in split(text, separator):
-        between = [each.strip() for each in _BETWEEN_NAMES.split(part)]
-        are_full = len(between) > 1 and all(map(_is_full_name, between))
-        names += between if are_full else [part]
+    for name in split(text, separator):
+        names_between = [part.strip() for part in _BETWEEN_NAMES.split(name)]
+        if len(names_between) > 1 and all(map(_is_full_name, names_between)):
+            names += names_between
+        else:
+            names.append(name)
     return names
 
 
@@ -233,25 +246,43 @@ def person_in(text: str, title: str, order: str = "") -> PersonInCell | None:
         title: the position if the text says none.
         order: the order of names in the column.
     """
-    name = text
-    if match := _IN_BRACKETS.fullmatch(text):
-        if "?" in match[2]:  # "Ida Alder (suggested by Joe?)"
-            return None
-        name, title = match[1], _title_in_brackets(match[2].strip(), title)
-        before, _, after = name.partition(",")
-        if is_title(after.strip()):  # "Ida Alder, Chair (since 2001)"
-            name, title = before, f"{after.strip()} ({match[2].strip()})"
-    elif match := _BEFORE_COLON.fullmatch(text):
-        title, name = match[1].strip(), match[2]
-    elif match := _DASHED.fullmatch(text):
-        if is_title(match[2]) == is_title(match[1]):
-            return None
-        name, title = (match[1], match[2]) if is_title(match[2]) else (match[2], match[1])
-    elif (parts := [each.strip() for each in re.split(r"[,，]", text)]) and len(parts) == 2 and is_title(parts[1]):
-        name, title = parts
+    name_and_title = _name_and_title(text, title)
+    if name_and_title is None:
+        return None
+    name, title = name_and_title
     if not is_one_person(name) or (order != LAST_FIRST and _are_several(name)):
         return None
     return PersonInCell(full_name(name, order), title)
+
+
+def _name_and_title(text: str, title: str) -> tuple[str, str] | None:
+    """Return the name in a text and the position, which is that of the heading if the text has none; None if unsure."""
+    in_brackets = _IN_BRACKETS.fullmatch(text)
+    if in_brackets:
+        return _name_before_brackets(in_brackets[1], in_brackets[2], title)
+    before_colon = _BEFORE_COLON.fullmatch(text)
+    if before_colon:
+        return before_colon[2], before_colon[1].strip()
+    dashed = _DASHED.fullmatch(text)
+    if dashed:
+        first, second = dashed[1], dashed[2]
+        if is_title(first) == is_title(second):
+            return None
+        return (first, second) if is_title(second) else (second, first)
+    parts = [part.strip() for part in re.split(r"[,，]", text)]
+    if len(parts) == 2 and is_title(parts[1]):
+        return parts[0], parts[1]
+    return text, title
+
+
+def _name_before_brackets(name: str, text: str, title_of_heading: str) -> tuple[str, str] | None:
+    """Return the name before brackets and the position that they, or the words before them, say; None if unsure."""
+    if "?" in text:  # "Ida Alder (suggested by Joe?)"
+        return None
+    before, _, after = name.partition(",")
+    if is_title(after.strip()):  # "Ida Alder, Chair (since 2001)"
+        return before, f"{after.strip()} ({text.strip()})"
+    return name, _title_in_brackets(text.strip(), title_of_heading)
 
 
 def _are_several(text: str) -> bool:
@@ -269,15 +300,21 @@ def _title_in_brackets(text: str, title_of_heading: str) -> str:
 
 def is_one_person(text: str) -> bool:
     """Return whether a text can be the name of one person, and is no address, question, choice, role or company."""
+    count_of_words = len(text.split())
     is_in_brackets = text.startswith(("(", "[", "（"))  # a remark without a name
-    if is_in_brackets or not _NAME.search(text) or _NO_NAME.search(text) or len(text.split()) > _MAX_WORDS + 2:
+    if is_in_brackets or not _NAME.search(text) or _NO_NAME.search(text) or count_of_words > _MAX_WORDS + 2:
         return False
     if key(text) in _NOBODY or key(text) in catalogue().organizations:
         return False
+    if _joins_names(text) or is_title(text):
+        return False
+    return count_of_words == 1 or not _has_company_form(text)
+
+
+def _joins_names(text: str) -> bool:
+    """Return whether a text names several people; "Ortega y Gasset" after a first name is one last name."""
     between = _BETWEEN_NAMES.split(text)
-    are_several = "&" in text or (len(between) > 1 and not between[0].strip().count(" "))
-    # "Ortega y Gasset" is a last name, after a first one: "José Ortega y Gasset".
-    return not (are_several or is_title(text) or (len(text.split()) > 1 and _has_company_form(text)))
+    return "&" in text or (len(between) > 1 and " " not in between[0].strip())
 
 
 def _has_company_form(text: str) -> bool:
@@ -295,18 +332,18 @@ def full_name(text: str, order: str = "") -> str:
     """Return a name with the first name first if the column has "Last, First"; other names stay as they are."""
     if order != LAST_FIRST or not _is_last_first(text):
         return " ".join(text.split())
-    last, first, *degrees = [each.strip() for each in text.replace("，", ",").split(",")]
+    last, first, *degrees = [part.strip() for part in text.replace("，", ",").split(",")]
     return " ".join(", ".join([f"{first} {last}", *degrees]).split())
 
 
 def _is_last_first(text: str) -> bool:
     """Return whether a name has a comma between last and first name; degrees after a comma are no first names."""
-    parts = [each.strip() for each in _BRACKETS.sub(" ", text).replace("，", ",").split(",")]
+    parts = [part.strip() for part in _BRACKETS.sub(" ", text).replace("，", ",").split(",")]
     if len(parts) < 2 or not all(parts):
         return False
-    further = parts[2:]
-    is_name = not _is_degree(parts[1]) and not is_title(parts[1]) and len(parts[1].split()) <= 4
-    return is_name and all(map(_is_degree, further))
+    first, *further = parts[1:]
+    is_first_name = not _is_degree(first) and not is_title(first) and len(first.split()) <= 4
+    return is_first_name and all(map(_is_degree, further))
 
 
 def _is_degree(text: str) -> bool:
