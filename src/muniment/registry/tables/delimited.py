@@ -43,19 +43,21 @@ def guess(lines: Sequence[bytes], head: bytes) -> str:
         head: the beginning of the text, with its headings.
     """
     sample = b"\n".join(lines)[:_SAMPLE_BYTES]
-    sample = sample[: sample.rfind(b"\n")] if len(sample) == _SAMPLE_BYTES and b"\n" in sample else sample
+    if len(sample) == _SAMPLE_BYTES and b"\n" in sample:
+        sample = sample[: sample.rfind(b"\n")]  # the last line was cut, perhaps within a letter
     scores: dict[str, float] = {}
-    for name in LIKELY:
+    for encoding in LIKELY:
         try:
-            text = sample.decode(name)
+            text = sample.decode(encoding)
         except UnicodeDecodeError:
             continue
-        known = _known_headings(head.decode(name, "replace"))
-        scores[name] = _plausibility(text) + _HEADING_BONUS * known - _RARE.get(name, 0.0)
+        headings = _known_headings(head.decode(encoding, "replace"))
+        scores[encoding] = _plausibility(text) + _HEADING_BONUS * headings - _RARE.get(encoding, 0.0)
     if not scores:
         return _proposed(sample)
     most = max(scores.values())
-    return next(name for name in LIKELY if scores.get(name, -1e9) >= most - 1e-6)
+    # Of encodings that fit equally well, the first is used.
+    return next(encoding for encoding, score in scores.items() if score >= most - 1e-6)
 
 
 def _proposed(sample: bytes) -> str:
@@ -68,11 +70,17 @@ def _proposed(sample: bytes) -> str:
 
 def _known_headings(head: str) -> int:
     """Return how many cells of the first lines are known headings with other letters than those of ASCII."""
-    words = catalogue().headings
-    cells = [cell.strip().strip('"') for cell in re.split(r"[,;\t|\r\n]", head) if cell and not cell.isascii()]
+    headings_of_kinds = catalogue().headings.values()
+    cells = [cell.strip().strip('"') for cell in re.split(r"[,;\t|\r\n]", head) if not cell.isascii()]
     # The first cells, in their order: headings are above the rows, and a guess must be the same each time.
-    known = [each for each in list(dict.fromkeys(cells))[:_HEADINGS] if "\ufffd" not in each]
-    return sum(any(key(each) in kind for kind in words.values()) and _is_written(each) for each in known)
+    candidates = list(dict.fromkeys(cells))[:_HEADINGS]
+    count = 0
+    for cell in candidates:
+        is_readable = "\ufffd" not in cell
+        is_known = any(key(cell) in headings for headings in headings_of_kinds)
+        if is_readable and is_known and _is_written(cell):
+            count += 1
+    return count
 
 
 def _is_written(heading: str) -> bool:
@@ -82,10 +90,13 @@ def _is_written(heading: str) -> bool:
     A key lacks accents and signs, and would take "PrÈsentation" and "adh‚sion" for the heading that they were.
     """
     plain = unicodedata.normalize("NFKC", heading)
-    if not all(each.isalnum() or each in " .-/_()'’&:#*（）・／€£$%°" for each in plain):
+    if not all(sign.isalnum() or sign in " .-/_()'’&:#*（）・／€£$%°" for sign in plain):
         return False
-    words = [(word, [each for each in word if not each.isascii()]) for word in _WORD.findall(plain)]
-    return all(_of_word(word, letters) > 0 for word, letters in words if letters)
+    for word in _WORD.findall(plain):
+        letters = _foreign(word)
+        if letters and _of_word(word, letters) <= 0:
+            return False
+    return True
 
 
 def _plausibility(text: str) -> float:
@@ -123,7 +134,7 @@ def _of_token(token: str) -> float:
 
 def _share_of_one_language(text: str) -> float:
     """Return the largest share of the other letters that one language has."""
-    letters = {each for each in text.casefold() if each.isalpha() and not each.isascii()} - {"º", "ª"}
+    letters = {sign for sign in _foreign(text.casefold()) if sign.isalpha()} - {"º", "ª"}
     if not letters:
         return 0
     return max(len(letters & alphabet) for alphabet in _ALPHABETS) / len(letters)
@@ -140,19 +151,23 @@ def _of_sign(sign: str) -> float:
 
 def _of_word(word: str, letters: Sequence[str]) -> float:
     """Return how plausible a word is: of one script, usual case, and letters of one language."""
-    scripts = {_script(each) for each in word if each.isalpha()}
+    scripts = {_script(sign) for sign in word if sign.isalpha()}
     if scripts & {"CJK", "KANA", "HANGUL"}:
         return _of_east_asian(word, letters)
-    if len(scripts) > 1 or scripts & {"OTHER"}:
+    if len(scripts) > 1 or "OTHER" in scripts:
         return -1.0
-    is_of_one_case = word[1:].islower() or word.isupper() or len(word) == 1
-    if not is_of_one_case and not _is_camel(word):
+    if not _is_of_usual_case(word):
         return -0.9
-    lower = set(_foreign(word.casefold()))
+    small_letters = set(_foreign(word.casefold()))
     if "ß" in word:
-        lower.add("ß")  # whose other case is in ASCII
-    is_of_one_language = any(lower <= alphabet for alphabet in _ALPHABETS)
-    return 1.0 if lower and is_of_one_language else -0.4
+        small_letters.add("ß")  # whose other case is in ASCII
+    is_of_one_language = any(small_letters <= alphabet for alphabet in _ALPHABETS)
+    return 1.0 if small_letters and is_of_one_language else -0.4
+
+
+def _is_of_usual_case(word: str) -> bool:
+    is_of_one_case = word[1:].islower() or word.isupper() or len(word) == 1
+    return is_of_one_case or _is_camel(word)
 
 
 def _is_camel(word: str) -> bool:
@@ -161,28 +176,28 @@ def _is_camel(word: str) -> bool:
 
 
 def _of_east_asian(word: str, letters: Sequence[str]) -> float:
-    if any("\uff61" <= each <= "\uff9f" for each in letters):
+    if any("\uff61" <= letter <= "\uff9f" for letter in letters):
         return -0.8  # half-width, which other encodings turn into
-    scripts = {_script(each) for each in word}
+    scripts = {_script(sign) for sign in word}
     if "HANGUL" in scripts:
         return 1.0 if len(scripts - {"LATIN"}) == 1 else -0.5
-    usual = 0
-    for each in letters:
-        if _script(each) == "KANA":
-            usual += 1
+    usual = sum(_script(letter) == "KANA" or _is_usual_character(letter) for letter in letters) / len(letters)
+    return usual - (0.6 * (1 - usual)) + (0.05 if "KANA" in scripts else 0)
+
+
+_FIRST_LEVELS: Final = {"gb2312": b"\xd7\xff", "big5": b"\xc6\x7f", "shift_jis": b"\x98\x73"}
+"""Where the first levels of the standards end, which hold the usual characters."""
+
+
+def _is_usual_character(letter: str) -> bool:
+    for encoding, end in _FIRST_LEVELS.items():
+        try:
+            code = letter.encode(encoding)
+        except UnicodeEncodeError:
             continue
-        for name in ("gb2312", "big5", "shift_jis"):
-            try:
-                code = each.encode(name)
-            except UnicodeEncodeError:
-                continue
-            # The first levels of the standards hold the usual characters.
-            first = {"gb2312": b"\xd7\xff", "big5": b"\xc6\x7f", "shift_jis": b"\x98\x73"}[name]
-            if code <= first:
-                usual += 1
-                break
-    kana = "KANA" in scripts
-    return 1.0 * usual / len(letters) - (0.6 * (1 - usual / len(letters))) + (0.05 if kana else 0)
+        if code <= end:
+            return True
+    return False
 
 
 def _script(letter: str) -> str:
@@ -203,6 +218,10 @@ _BOMS: Final = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SEPARATORS_OF_UTF16: Final = (
+    ("utf-16-le", (b"\n\0", b",\0", b"\t\0", b";\0")),
+    ("utf-16-be", (b"\0\n", b"\0,", b"\0\t", b"\0;")),
 )
 GUESS_BYTES: Final = 200_000
 HEAD_BYTES: Final = 4_000
@@ -229,34 +248,33 @@ def decode(content: bytes, encoding: str = "") -> Decoded:
     for mark, name in _BOMS:
         if content.startswith(mark):
             return Decoded(content.decode(name, "replace"), name)
-    if name := _utf16_without_mark(content):
+    name = _utf16_without_mark(content)
+    if name:
         return Decoded(content.decode(name, "replace"), name, is_guess=True)
     try:
         return Decoded(content.decode("utf-8"), "utf-8")
     except UnicodeDecodeError:
-        pass
-    name = _guess(content)
+        name = _guess(content)
     return Decoded(content.decode(name, "replace"), name, is_guess=True)
 
 
 def _utf16_without_mark(content: bytes) -> str:
-    """Return the UTF-16 variant of text whose every other byte is mostly zero; empty for other content."""
+    """Return the UTF-16 variant of text that has every other byte zero, or separators and usual signs; "" for none."""
     sample = content[:HEAD_BYTES]
     if len(sample) <= 8 or b"\0" not in sample:
         return ""
-    for name, zeros in (("utf-16-le", sample[1::2]), ("utf-16-be", sample[::2])):
+    # Of letters of ASCII, one byte of two is zero.
+    for encoding, zeros in (("utf-16-le", sample[1::2]), ("utf-16-be", sample[::2])):
         if zeros.count(0) > 0.7 * len(zeros):
-            return name
-    for name, ends in (
-        ("utf-16-le", (b"\n\0", b",\0", b"\t\0", b";\0")),
-        ("utf-16-be", (b"\0\n", b"\0,", b"\0\t", b"\0;")),
-    ):
+            return encoding
+    for encoding, separators in _SEPARATORS_OF_UTF16:
         try:
-            text = content[: HEAD_BYTES // 2 * 2].decode(name, "strict" if len(content) <= HEAD_BYTES else "ignore")
+            text = content[: HEAD_BYTES // 2 * 2].decode(encoding, "strict" if len(content) <= HEAD_BYTES else "ignore")
         except UnicodeDecodeError:
             continue
-        if any(each in sample for each in ends) and "\n" in text and all(map(_is_usual, text)):
-            return name
+        has_separators = any(separator in sample for separator in separators)
+        if has_separators and "\n" in text and all(map(_is_usual, text)):
+            return encoding
     return ""
 
 
@@ -289,15 +307,17 @@ def _is_mostly_utf8(lines: list[bytes]) -> bool:
 def delimiter_of(text: str, candidates: Iterable[str] = DELIMITERS) -> str:
     """Return the delimiter that splits most lines into the same number of cells, and many; a comma if none does."""
     sample = "\n".join(text.splitlines()[:SAMPLE_LINES])
-    best, score = ",", 0.0
-    for each in candidates:
-        widths = Counter(len(line) for line in _parse(sample, each) if len(line) > 1)
+    best, best_score = ",", 0.0
+    for delimiter in candidates:
+        widths = Counter(len(line) for line in _parse(sample, delimiter) if len(line) > 1)
         if not widths:
             continue
         width, rows = widths.most_common(1)[0]
-        found = rows / max(1, sum(widths.values())) * (1 + min(width, 12) / 12) * min(1, sum(widths.values()) / 2)
-        if found > score:
-            best, score = each, found
+        split_rows = widths.total()
+        of_one_width = rows / max(1, split_rows)
+        score = of_one_width * (1 + min(width, 12) / 12) * min(1, split_rows / 2)
+        if score > best_score:
+            best, best_score = delimiter, score
     return best
 
 

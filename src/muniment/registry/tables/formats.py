@@ -37,6 +37,7 @@ MAX_MERGED_CELLS: Final = 100_000
 MAX_UNPACKED_BYTES: Final = 400 << 20
 MAX_MEMBERS: Final = 100
 MAX_NESTING: Final = 2
+MAX_SAMPLES: Final = 3
 MAX_TABLE_BYTES: Final = 192 << 20
 """The memory that tables take in the process that asks for them: three million short cells."""
 TIMES_OF_FILE: Final = 6
@@ -308,7 +309,7 @@ def _moment(cell: dt.datetime) -> str:
 
 def _read_text(content: bytes, name: str, encoding: str, delimiter: str) -> Sheet:
     try:
-        found = delimited.decode(content, encoding)
+        decoded = delimited.decode(content, encoding)
     except (UnicodeDecodeError, LookupError):
         raise NotATable(
             Phrase(
@@ -318,49 +319,64 @@ def _read_text(content: bytes, name: str, encoding: str, delimiter: str) -> Shee
             )
         ) from None
     notes: list[str] = []
-    text = found.text
-    if nulls := text.count("\0"):
-        if nulls > max(8, len(text) // 100):
-            raise NotATable(Phrase("{name} is binary data, not a table. {way_out}", name=name, way_out=Phrase(SAVE_AS)))
-        text = text.replace("\0", "")
-        notes.append(str(Phrase("{nulls:,} NUL characters were left out.", nulls=nulls)))
-    if unknown := text.count("\ufffd"):
+    text = _without_nulls(decoded.text, name, notes)
+    unknown = text.count("\ufffd")
+    if unknown:
         notes.append(
             str(
                 Phrase(
                     "{unknown:,} characters are not {encoding}; set the right encoding in the mapping.",
                     unknown=unknown,
-                    encoding=found.encoding,
+                    encoding=decoded.encoding,
                 )
             )
         )
-    sheet = Sheet(PurePosixPath(name).stem, [], notes, found.encoding, "", found.is_guess, _samples(text))
+    sheet = Sheet(PurePosixPath(name).stem, [], notes, decoded.encoding, "", decoded.is_guess, _samples(text))
     if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
-        try:
-            rows, left_out = nested.rows_of(text.lstrip("\ufeff"))
-        except RecursionError:
-            raise NotATable(Phrase("{name} is nested too deeply.", name=name)) from None
-        except ValueError as fault:
-            raise NotATable(
-                Phrase("{name} is not JSON that holds a table: {error}.", name=name, error=str(fault)[:200])
-            ) from None
-        sheet.rows, sheet.notes = rows, notes + left_out
+        rows_of_json = _read_json(text, name)
+        sheet.rows = rows_of_json.rows
+        sheet.notes += rows_of_json.notes
         return sheet
-    if declared := re.match(r"\ufeff?sep=(.)\r?\n", text):  # what a spreadsheet program writes for itself
-        text, delimiter = "\n" + text[declared.end() :], delimiter or declared[1]
+    declared = re.match(r"\ufeff?sep=(.)\r?\n", text)  # what a spreadsheet program writes for itself
+    if declared:
+        # The line stays as a blank one, so that rows keep their numbers.
+        text = "\n" + text[declared.end() :]
+        delimiter = delimiter or declared[1]
     sheet.delimiter = delimiter or delimited.delimiter_of(text)
     sheet.rows = delimited.cells_of(text, sheet.delimiter)
     return sheet
 
 
+def _without_nulls(text: str, name: str, notes: list[str]) -> str:
+    """Return a text without NUL characters, and note them; many of them are the sign of binary data."""
+    nulls = text.count("\0")
+    if not nulls:
+        return text
+    if nulls > max(8, len(text) // 100):
+        raise NotATable(Phrase("{name} is binary data, not a table. {way_out}", name=name, way_out=Phrase(SAVE_AS)))
+    notes.append(str(Phrase("{nulls:,} NUL characters were left out.", nulls=nulls)))
+    return text.replace("\0", "")
+
+
+def _read_json(text: str, name: str) -> nested.Nested:
+    try:
+        return nested.rows_of(text.lstrip("\ufeff"))
+    except RecursionError:
+        raise NotATable(Phrase("{name} is nested too deeply.", name=name)) from None
+    except ValueError as fault:
+        raise NotATable(
+            Phrase("{name} is not JSON that holds a table: {error}.", name=name, error=str(fault)[:200])
+        ) from None
+
+
 def _samples(text: str) -> list[str]:
-    found: list[str] = []
+    samples: list[str] = []
     for line in text.splitlines():
         if not line.isascii():
-            found.append(line.strip()[:160])
-            if len(found) == 3:
+            samples.append(line.strip()[:160])
+            if len(samples) == MAX_SAMPLES:
                 break
-    return found
+    return samples
 
 
 def _kept(sheet: Sheet, reading: Reading) -> Iterator[Sheet]:
@@ -373,7 +389,7 @@ def _kept(sheet: Sheet, reading: Reading) -> Iterator[Sheet]:
 
 def _within_limits(sheet: Sheet) -> Sheet:
     """Return *sheet* without empty columns at its end, every row as wide as the widest."""
-    width = max((at for row in sheet.rows for at, cell in enumerate(row, 1) if cell), default=0)
+    width = max(map(_width, sheet.rows), default=0)
     if width > MAX_COLUMNS:
         raise NotATable(
             Phrase(
@@ -396,6 +412,14 @@ def _within_limits(sheet: Sheet) -> Sheet:
     return sheet
 
 
+def _width(row: list[str]) -> int:
+    """Return the number of the last cell of a row that has a value."""
+    width = len(row)
+    while width and not row[width - 1]:
+        width -= 1
+    return width
+
+
 MAX_NOTES = 2 * MAX_MEMBERS * MAX_MEMBERS
 """One note for each file in nested archives, and a few more."""
 
@@ -404,7 +428,7 @@ class NotAnAnswer(ValueError):  # noqa: N818 - a verdict
     """The answer has another form or size than the declared one."""
 
 
-class _Told(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+class _Table(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """A table, its cells row by row."""
 
     name: str
@@ -414,23 +438,23 @@ class _Told(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     encoding: str
     delimiter: str
     is_guess: bool
-    samples: Annotated[list[str], msgspec.Meta(max_length=3)]
+    samples: Annotated[list[str], msgspec.Meta(max_length=MAX_SAMPLES)]
 
 
 _ANSWER = msgspec.msgpack.Decoder(Annotated[list[msgspec.Raw], msgspec.Meta(min_length=1, max_length=MAX_SHEETS)])
-_TABLE = msgspec.msgpack.Decoder(_Told)
+_TABLE = msgspec.msgpack.Decoder(_Table)
 
 
 def pack(sheets: list[Sheet]) -> bytes:
     """Return the answer; each table has rows of one width."""
-    return msgspec.msgpack.encode([_told(each) for each in sheets])
+    return msgspec.msgpack.encode([_table_of(sheet) for sheet in sheets])
 
 
-def _told(sheet: Sheet) -> _Told:
+def _table_of(sheet: Sheet) -> _Table:
     cells = [cell for row in sheet.rows for cell in row]
     width = len(sheet.rows[0])
     notes = [str(note) for note in sheet.notes]  # some are phrases
-    return _Told(sheet.name, width, cells, notes, sheet.encoding, sheet.delimiter, sheet.is_guess, sheet.samples)
+    return _Table(sheet.name, width, cells, notes, sheet.encoding, sheet.delimiter, sheet.is_guess, sheet.samples)
 
 
 def unpack(answer: bytes | memoryview) -> list[Sheet]:
@@ -442,30 +466,31 @@ def unpack(answer: bytes | memoryview) -> list[Sheet]:
 
 
 def _unpacked(tables: list[msgspec.Raw]) -> Iterator[Sheet]:
-    cells = notes = 0
-    for each in tables:
-        told = _TABLE.decode(each)
-        cells += len(told.cells)
-        notes += len(told.notes)
-        height, rest = divmod(len(told.cells), told.width)
-        if cells > MAX_CELLS or notes > MAX_NOTES or rest or not 1 <= height <= MAX_ROWS:
+    count_of_cells = count_of_notes = 0
+    for encoded in tables:
+        table = _TABLE.decode(encoded)
+        count_of_cells += len(table.cells)
+        count_of_notes += len(table.notes)
+        height, rest = divmod(len(table.cells), table.width)
+        if count_of_cells > MAX_CELLS or count_of_notes > MAX_NOTES or rest or not 1 <= height <= MAX_ROWS:
             raise NotAnAnswer
-        rows = [told.cells[at : at + told.width] for at in range(0, len(told.cells), told.width)]
-        yield Sheet(told.name, rows, told.notes, told.encoding, told.delimiter, told.is_guess, told.samples)
+        rows = [table.cells[at : at + table.width] for at in range(0, len(table.cells), table.width)]
+        yield Sheet(table.name, rows, table.notes, table.encoding, table.delimiter, table.is_guess, table.samples)
 
 
 def _main() -> None:
     name, encoding, delimiter = confinement.begin()
     try:
         content = sys.stdin.buffer.read()
-        said = OK + pack(read_sheets(content, name, encoding, delimiter))
-        if len(said) > most_bytes(len(content)):
-            said = str(too_large(name, most_bytes(len(content)))).encode("utf-8", "replace")
+        answer = OK + pack(read_sheets(content, name, encoding, delimiter))
+        most = most_bytes(len(content))
+        if len(answer) > most:
+            answer = str(too_large(name, most)).encode("utf-8", "replace")
     except NotATable as fault:
-        said = str(fault).encode("utf-8", "replace")
+        answer = str(fault).encode("utf-8", "replace")
     except MemoryError:
         os._exit(confinement.NO_MEMORY)  # at once: what an orderly end needs may not be there
-    sys.stdout.buffer.write(said)
+    sys.stdout.buffer.write(answer)
 
 
 if __name__ == "__main__":

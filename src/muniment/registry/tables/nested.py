@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from muniment.kernel.json import JSONObject
@@ -34,67 +35,87 @@ def rows_of(text: str) -> Nested:
     objects = _objects(text, notes)
     if not objects:
         raise ValueError("the JSON holds no list of objects")
-    flat = [dict(_flatten(each)) for each in objects]
-    headings = list({name: None for row in flat for name in row})
-    if parts := list(dict.fromkeys(part for each in objects for part in _of_people(each))):
+    cells_of_rows = [dict(_flatten(row)) for row in objects]
+    headings = list(dict.fromkeys(chain.from_iterable(cells_of_rows)))
+    left_out = list(dict.fromkeys(chain.from_iterable(map(_left_out_of_people, objects))))
+    if left_out:
         said = "Of lists of people, names and positions are read. Left out: {parts}."
-        notes.append(str(Phrase(said, parts=_shown(parts))))
-    return Nested([headings, *([row.get(name, "") for name in headings] for row in flat)], notes)
+        notes.append(str(Phrase(said, parts=_shown(left_out))))
+    rows = [[cells.get(heading, "") for heading in headings] for cells in cells_of_rows]
+    return Nested([headings, *rows], notes)
 
 
 def _objects(text: str, notes: list[str]) -> list[JSONObject]:
+    """Return the objects that become rows; add to *notes* what is none, or is outside of their list."""
     try:
         document = json.loads(text)
     except json.JSONDecodeError:
         values = [json.loads(line) for line in text.splitlines() if line.strip()]
     else:
         values = _longest(document)
-        if parts := [] if _is_answer(document) else list(dict.fromkeys(_beside(document, values))):
-            notes.append(str(Phrase("Outside of the list of rows, and left out: {parts}.", parts=_shown(parts))))
-    found = [each for each in values if isinstance(each, dict)]
-    if len(found) < len(values):
+        if not _is_answer(document):
+            paths = list(dict.fromkeys(_beside(document, values)))
+            if paths:
+                notes.append(str(Phrase("Outside of the list of rows, and left out: {parts}.", parts=_shown(paths))))
+    objects = [value for value in values if isinstance(value, dict)]
+    if len(objects) < len(values):
         one, more = (
             "{count} value that is no object was left out.",
             "{count:,} values that are no objects were left out.",
         )
-        notes.append(str(Counted(one, more, count=len(values) - len(found))))
-    return found
+        notes.append(str(Counted(one, more, count=len(values) - len(objects))))
+    return objects
 
 
-def _shown(parts: list[str]) -> str:
-    return ", ".join(parts[:MAX_NAMED]) + (", …" if len(parts) > MAX_NAMED else "")
+def _shown(paths: list[str]) -> str:
+    """Return the first paths in a sentence."""
+    more = ", …" if len(paths) > MAX_NAMED else ""
+    return ", ".join(paths[:MAX_NAMED]) + more
 
 
 def _beside(value: Any, rows: list[Any], path: str = "", depth: int = 0) -> Iterator[str]:
     """Yield the paths of values that are in a document and not in its *rows*."""
-    if value is rows or (rows and value is rows[0]):
+    is_row = bool(rows) and value is rows[0]  # the only one, of a document that is one object
+    if value is rows or is_row:
         return
-    members: list[tuple[str, Any]] = []
-    if depth < MAX_DEPTH:
-        if isinstance(value, dict):
-            members = [(_path(path, name), member) for name, member in value.items()]
-        elif isinstance(value, list) and any(item is rows for item in value):
-            members = [(f"{path} {number}".strip(), item) for number, item in enumerate(value, 1)]
+    members = _members_that_may_have(rows, value, path) if depth < MAX_DEPTH else []
     for path_of_member, member in members:
         yield from _beside(member, rows, path_of_member, depth + 1)
     if not members and value not in _NOTHING:
         yield path
 
 
+def _members_that_may_have(rows: list[Any], value: Any, path: str) -> list[tuple[str, Any]]:
+    """Return the members of an object, or the items of a list that has *rows*, with their paths; none of others."""
+    if isinstance(value, dict):
+        return [(_path(path, name), member) for name, member in value.items()]
+    if isinstance(value, list) and any(item is rows for item in value):
+        return [(f"{path} {number}".strip(), item) for number, item in enumerate(value, 1)]
+    return []
+
+
 def _path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else str(name)
 
 
-def _of_people(value: JSONObject, path: str = "", depth: int = 0) -> Iterator[str]:
+def _left_out_of_people(value: JSONObject, path: str = "", depth: int = 0) -> Iterator[str]:
     """Yield the paths of what lists of named objects hold beside names and positions."""
     for name, member in value.items():
-        here = _path(path, name)
-        if isinstance(member, dict) and depth < MAX_DEPTH and not _is_binding(member):
-            yield from _of_people(member, here, depth + 1)
-        elif isinstance(member, list) and all(isinstance(item, dict) and _name_in(item) for item in member):
+        path_of_member = _path(path, name)
+        if isinstance(member, dict):
+            if depth < MAX_DEPTH and not _is_binding(member):
+                yield from _left_out_of_people(member, path_of_member, depth + 1)
+        elif isinstance(member, list) and _are_named(member):
             for person in member:
-                read = {_first_text(person, keys) for keys in (_PERSON_NAMES, _TITLES)}
-                yield from (f"{here}.{key}" for key in person if key not in read and person[key] not in _NOTHING)
+                read = {_first_text(person, _PERSON_NAMES), _first_text(person, _TITLES)}
+                for key, part in person.items():
+                    if key not in read and part not in _NOTHING:
+                        yield f"{path_of_member}.{key}"
+
+
+def _are_named(values: list[Any]) -> bool:
+    """Return whether all values of a list are objects with the name of a person."""
+    return all(isinstance(value, dict) and _name_in(value) for value in values)
 
 
 def _first_text(value: JSONObject, keys: Sequence[str]) -> str:
@@ -126,34 +147,38 @@ def _longest(value: Any) -> list[Any]:
                 longest, most = part, count
             if part is value or not count:
                 queue += [item for item in part if isinstance(item, list)]
-    is_one_object = isinstance(value, dict) and not longest
-    return [value] if is_one_object else longest
+    if isinstance(value, dict) and not longest:
+        return [value]
+    return longest
 
 
 def _flatten(value: JSONObject, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    for name, each in value.items():
-        here = _path(path, name)
-        if isinstance(each, dict) and depth < MAX_DEPTH:
-            if _is_binding(each):
-                yield here, _plain(each["value"])
+    """Yield the cells of an object, with their headings: members of members are columns."""
+    for name, member in value.items():
+        heading = _path(path, name)
+        if isinstance(member, dict) and depth < MAX_DEPTH:
+            if _is_binding(member):
+                yield heading, _plain(member["value"])
             else:
-                yield from _flatten(each, here, depth + 1)
-        elif isinstance(each, list):
-            yield from _of_list(each, here, depth)
+                yield from _flatten(member, heading, depth + 1)
+        elif isinstance(member, list):
+            yield from _of_list(member, heading, depth)
         else:
-            yield here, _plain(each)
+            yield heading, _plain(member)
 
 
-def _of_list(values: list[Any], here: str, depth: int) -> Iterator[tuple[str, str]]:
-    if not all(isinstance(each, dict) for each in values):
-        yield here, "\n".join(_plain(each) for each in values)
-    elif values and all(_name_in(each) for each in values):
-        yield here, "\n".join(_named(each) for each in values)
+def _of_list(values: list[Any], heading: str, depth: int) -> Iterator[tuple[str, str]]:
+    """Yield the cells of a list: one with its texts or people, or columns for each of its first objects."""
+    if not all(isinstance(value, dict) for value in values):
+        yield heading, "\n".join(map(_plain, values))
+    elif values and _are_named(values):
+        yield heading, "\n".join(map(_named, values))
     else:
-        for number, each in enumerate(values[:MAX_LIST_COLUMNS], 1):
-            yield from _flatten(each, here if number == 1 else f"{here} {number}", depth + 1)
+        for number, value in enumerate(values[:MAX_LIST_COLUMNS], 1):
+            heading_of_value = heading if number == 1 else f"{heading} {number}"
+            yield from _flatten(value, heading_of_value, depth + 1)
         if len(values) > MAX_LIST_COLUMNS:
-            yield f"{here} (more)", json.dumps(values[MAX_LIST_COLUMNS:], ensure_ascii=False)
+            yield f"{heading} (more)", json.dumps(values[MAX_LIST_COLUMNS:], ensure_ascii=False)
 
 
 def _name_in(value: JSONObject) -> str:
