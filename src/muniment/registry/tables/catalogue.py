@@ -36,7 +36,7 @@ def key(text: str) -> str:
     if text.strip() == "%":
         return "percent"
     plain = unicodedata.normalize("NFKD", text.casefold().translate(_LETTERS))
-    return "".join(each for each in plain if each.isalnum())
+    return "".join(sign for sign in plain if sign.isalnum())
 
 
 @dataclass(slots=True)
@@ -67,9 +67,9 @@ class Catalogue:
 
 
 def _words(text: str) -> Iterator[str]:
-    for each in " ".join(text.split()).split(","):
-        if each.strip():
-            yield each.strip()
+    for word in " ".join(text.split()).split(","):
+        if word.strip():
+            yield word.strip()
 
 
 def words_in(text: str) -> frozenset[str]:
@@ -83,70 +83,71 @@ def _keys(text: str) -> Iterator[str]:
         if not key(word):
             continue
         yield key(word)
-        if (spelled := word.casefold().translate(_SPELLED)) != word.casefold():
+        spelled = word.casefold().translate(_SPELLED)
+        if spelled != word.casefold():
             yield key(spelled)
 
 
 @functools.cache
 def catalogue() -> Catalogue:
     """Return the words of all languages; English has the first say about what a word means."""
-    found = Catalogue()
+    all_words = Catalogue()
     folder = files(__package__) / "words"
     names = [file.name for file in folder.iterdir() if file.name.endswith(".toml")]
     for name in sorted(names, key=_rank):
-        _add(found, tomllib.loads((folder / name).read_text("utf-8")))
-    for kind in found.headings.values():
+        _add(all_words, tomllib.loads((folder / name).read_text("utf-8")))
+    for kind in all_words.headings.values():
         for word in kind:
-            found.left_out.discard(word)
-    found.left_out -= found.unsure.keys()
-    return found
+            all_words.left_out.discard(word)
+    all_words.left_out -= all_words.unsure.keys()
+    return all_words
 
 
 def _rank(name: str) -> tuple[bool, bool, str]:
     return (name != "en.toml", name != "de.toml", name)
 
 
-def _add(found: Catalogue, said: dict[str, dict[str, Any]]) -> None:
-    _add_headings(found, said)
-    _add_values(found, said.get("values", {}))
+def _add(all_words: Catalogue, said: dict[str, dict[str, Any]]) -> None:
+    _add_headings(all_words, said)
+    _add_values(all_words, said.get("values", {}))
     names_of = said.get("names", {})
-    found.given_names |= {*_keys(names_of.get("given", ""))}
-    found.organizations |= {*_keys(names_of.get("organizations", ""))}
+    all_words.given_names |= {*_keys(names_of.get("given", ""))}
+    all_words.organizations |= {*_keys(names_of.get("organizations", ""))}
     words_of = said.get("words", {})
-    found.qualifiers |= {*_keys(words_of.get("qualifiers", ""))}
-    found.labels |= {*_keys(words_of.get("labels", ""))}
-    found.left_out |= {*_keys(words_of.get("left_out", ""))} - {""}
+    all_words.qualifiers |= {*_keys(words_of.get("qualifiers", ""))}
+    all_words.labels |= {*_keys(words_of.get("labels", ""))}
+    all_words.left_out |= {*_keys(words_of.get("left_out", ""))} - {""}
     figures = {*_keys(words_of.get("figures", ""))}
-    found.figures |= figures
-    found.left_out |= figures
+    all_words.figures |= figures
+    all_words.left_out |= figures
 
 
-def _add_headings(found: Catalogue, said: dict[str, dict[str, Any]]) -> None:
+def _add_headings(all_words: Catalogue, said: dict[str, dict[str, Any]]) -> None:
     for kind in (COMPANIES, PEOPLE):
         for field_name, words in said.get(kind, {}).items():
             for word in _keys(words):
-                fields = found.headings[kind].setdefault(word, [])
+                fields = all_words.headings[kind].setdefault(word, [])
                 if field_name not in fields:
                     fields.append(field_name)
     for title, words in said.get("titles", {}).items():
-        found.titles |= {*_keys(words), key(title)}
+        all_words.titles |= {*_keys(words), key(title)}
         for word in _keys(words):
-            fields = found.headings[COMPANIES].setdefault(word, [])
+            fields = all_words.headings[COMPANIES].setdefault(word, [])
             if f"people:{title}" not in fields:
                 fields.append(f"people:{title}")
     for field_name, words in said.get("unsure", {}).items():
-        found.unsure |= dict.fromkeys(_keys(words), field_name)
+        all_words.unsure |= dict.fromkeys(_keys(words), field_name)
 
 
-def _add_values(found: Catalogue, values: dict[str, Any]) -> None:
+def _add_values(all_words: Catalogue, values: dict[str, Any]) -> None:
     for status in _STATUSES:
         for word in _keys(values.get(status, "")):
-            found.statuses.setdefault(word, status)
-    found.blanks |= {word.casefold() for word in _words(values.get("blank", ""))}
-    found.totals |= {*_keys(values.get("totals", ""))}
+            all_words.statuses.setdefault(word, status)
+    all_words.blanks |= {word.casefold() for word in _words(values.get("blank", ""))}
+    all_words.totals |= {*_keys(values.get("totals", ""))}
     for name, factor in _SCALES.items():
         for word in _words(values.get(name, "")):
-            found.scales.setdefault(word.casefold(), factor)
+            all_words.scales.setdefault(word.casefold(), factor)
     for number, names in enumerate(_words(values.get("months", "")), 1):
         for word in names.split():
-            found.months.setdefault(key(word), number)
+            all_words.months.setdefault(key(word), number)

@@ -66,45 +66,50 @@ class FileMapping:
 
     def questions(self) -> list[str]:
         """Return what a person must choose before an import."""
-        found: list[str] = []
+        questions: list[str] = []
         for table in self.table:
             if table.kind == COMPANIES and table.combine == ASK:
-                found.append(Phrase("{table}: {question}", table=table.name, question=Phrase(_COMBINE)))
-            for column in table.column if table.kind != SKIP else ():
-                for option, choices in _CHOICES.items():
-                    if column.field and getattr(column, option) in {ASK, 0}:
-                        found.append(
-                            Phrase(
-                                "{table}: {column}: choose {option} = {choices}",
-                                table=table.name,
-                                column=column.heading,
-                                option=option,
-                                choices=Phrase(choices),
-                            )
+                questions.append(Phrase("{table}: {question}", table=table.name, question=Phrase(_COMBINE)))
+            if table.kind == SKIP:
+                continue
+            for column in table.column:
+                for option in _options_to_choose(column):
+                    questions.append(
+                        Phrase(
+                            "{table}: {column}: choose {option} = {choices}",
+                            table=table.name,
+                            column=column.heading,
+                            option=option,
+                            choices=Phrase(_CHOICES[option]),
                         )
-        return found
+                    )
+        return questions
 
     def guesses(self) -> list[tuple[TableMapping, Column]]:
         """Return the columns whose field is a guess that a person should check."""
-        return [(table, each) for table in self.table if table.kind != SKIP for each in table.column if each.check]
+        guesses = []
+        for table in self.table:
+            if table.kind != SKIP:
+                guesses += [(table, column) for column in table.column if column.check]
+        return guesses
 
     def doubts(self) -> list[str]:
         """Return a sentence for each guess: the kind of rows, the row of the headings, and fields of columns."""
-        found: list[str] = []
+        doubts: list[str] = []
         for table in self.table:
             if "kind" in table.check:
-                found.append(Phrase("{table}: the rows may be {kind}", table=table.name, kind=Phrase(table.kind)))
+                doubts.append(Phrase("{table}: the rows may be {kind}", table=table.name, kind=Phrase(table.kind)))
             if "header" in table.check:
-                found.append(Phrase("{table}: the headings may be in row {row}", table=table.name, row=table.header))
+                doubts.append(Phrase("{table}: the headings may be in row {row}", table=table.name, row=table.header))
             if "currency" in table.check:
-                found.append(Phrase(_CURRENCY, table=table.name, currency=settings.CURRENCY))
+                doubts.append(Phrase(_CURRENCY, table=table.name, currency=settings.CURRENCY))
             if "cells" in table.check:
-                found.append(Phrase(_CELLS, table=table.name))
+                doubts.append(Phrase(_CELLS, table=table.name))
         for table, column in self.guesses():
-            found.append(
+            doubts.append(
                 Phrase("{table}: {column} may be {field}", table=table.name, column=column.heading, field=column.field)
             )
-        return found
+        return doubts
 
     def confirm_guesses(self) -> None:
         for table in self.table:
@@ -163,6 +168,13 @@ class FileMapping:
                 column.unit = column.unit or 1
 
 
+def _options_to_choose(column: Column) -> list[str]:
+    """Return the options of a column that ask for a choice; a column without a field has none."""
+    if not column.field:
+        return []
+    return [option for option in _CHOICES if getattr(column, option) in {ASK, 0}]
+
+
 _CURRENCY: Final = (
     "{table}: has amounts in another currency, which will be left out; this registry uses {currency} (to change it, "
     "set MUNIMENT_CURRENCY before the first import)"
@@ -192,8 +204,8 @@ def read_mapping(text: str) -> FileMapping:
         BadRequest: it is not one.
     """
     try:
-        found = msgspec.convert(tomllib.loads(text), FileMapping)
-        faults = list(_faults(found))
+        mapping = msgspec.convert(tomllib.loads(text), FileMapping)
+        faults = list(_faults(mapping))
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         faults = [str(error)]
     if faults:
@@ -201,7 +213,7 @@ def read_mapping(text: str) -> FileMapping:
             Phrase("The mapping is invalid: {faults}.", faults=Joined("; ", faults[:5])),
             "Start from a proposed one: --preview.",
         )
-    return found
+    return mapping
 
 
 def _faults(mapping: FileMapping) -> Iterator[str]:
@@ -213,34 +225,37 @@ def _faults(mapping: FileMapping) -> Iterator[str]:
             continue
         if table.combine not in {"", ASK, "yes", "no"}:
             yield Phrase("{table}: combine must be yes or no", table=table.name)
-        known = fields_of(table.kind)
-        for column in table.column if table.kind != SKIP else ():
-            if column.field and column.field not in known and not _is_extra(column.field):
-                yield Phrase(
-                    "{table}: {column}: there is no field {field!r} of {kind}; "
-                    'to keep the column as an additional member, write "extra:NAME"',
-                    table=table.name,
-                    column=column.heading,
-                    field=column.field,
-                    kind=table.kind,
-                )
-            if column.order not in {"", ASK, *ORDERS, *SERIALS, LAST_FIRST}:
-                yield Phrase(
-                    "{table}: {column}: order must be DMY, MDY, YMD, EXCEL, UNIX or LAST_FIRST",
-                    table=table.name,
-                    column=column.heading,
-                )
-            if column.kind and column.kind not in KINDS:
-                yield Phrase(
-                    "{table}: {column}: kind must be one of {kinds}",
-                    table=table.name,
-                    column=column.heading,
-                    kinds=", ".join(KINDS),
-                )
-            if column.decimal not in {"", ASK, ".", ","}:
-                yield Phrase(
-                    "{table}: {column}: decimal must be a point or a comma", table=table.name, column=column.heading
-                )
+        if table.kind == SKIP:
+            continue
+        for column in table.column:
+            yield from _faults_of_column(table, column)
+
+
+def _faults_of_column(table: TableMapping, column: Column) -> Iterator[str]:
+    if column.field and column.field not in fields_of(table.kind) and not _is_extra(column.field):
+        yield Phrase(
+            "{table}: {column}: there is no field {field!r} of {kind}; "
+            'to keep the column as an additional member, write "extra:NAME"',
+            table=table.name,
+            column=column.heading,
+            field=column.field,
+            kind=table.kind,
+        )
+    if column.order not in {"", ASK, *ORDERS, *SERIALS, LAST_FIRST}:
+        yield Phrase(
+            "{table}: {column}: order must be DMY, MDY, YMD, EXCEL, UNIX or LAST_FIRST",
+            table=table.name,
+            column=column.heading,
+        )
+    if column.kind and column.kind not in KINDS:
+        yield Phrase(
+            "{table}: {column}: kind must be one of {kinds}",
+            table=table.name,
+            column=column.heading,
+            kinds=", ".join(KINDS),
+        )
+    if column.decimal not in {"", ASK, ".", ","}:
+        yield Phrase("{table}: {column}: decimal must be a point or a comma", table=table.name, column=column.heading)
 
 
 def _is_extra(field: str) -> bool:
@@ -248,8 +263,11 @@ def _is_extra(field: str) -> bool:
     name = field.removeprefix(EXTRA)
     if name == field or not name.isidentifier():
         return False
-    of_schema = (each for each in fields_of(COMPANIES).values() if each.group not in {DECLARED, EXTRA})
-    return name not in {each.name.partition(".")[0] for each in of_schema}
+    for table_field in fields_of(COMPANIES).values():
+        is_of_schema = table_field.group not in {DECLARED, EXTRA}
+        if is_of_schema and table_field.name.partition(".")[0] == name:
+            return False
+    return True
 
 
 def write_mapping(mapping: FileMapping, sheets: Sequence[Sheet] = ()) -> str:
@@ -257,24 +275,28 @@ def write_mapping(mapping: FileMapping, sheets: Sequence[Sheet] = ()) -> str:
     lines = ["# A column without a field is left out. Fields of companies:", *_field_lines(COMPANIES)]
     lines += ["# Fields of people:", *_field_lines(PEOPLE)]
     lines += ['# "extra:name" keeps a column as an additional member. "?" asks for a choice.', ""]
-    for option in ("encoding", "delimiter"):
-        if value := getattr(mapping, option):
-            lines.append(f"{option} = {_toml(value)}")
-    lines += [f"same_name_is_same_person = {_toml(mapping.same_name_is_same_person)}"]
-    by_name = {sheet.name: sheet for sheet in sheets}
+    if mapping.encoding:
+        lines.append(f"encoding = {_toml(mapping.encoding)}")
+    if mapping.delimiter:
+        lines.append(f"delimiter = {_toml(mapping.delimiter)}")
+    lines.append(f"same_name_is_same_person = {_toml(mapping.same_name_is_same_person)}")
+    sheets_by_name = {sheet.name: sheet for sheet in sheets}
     for table in mapping.table:
-        lines += ["", "[[table]]", f"name = {_toml(table.name)}", f"kind = {_toml(table.kind)}"]
-        lines += [f"header = {table.header}"]
-        if table.combine:
-            lines += [f"combine = {_toml(table.combine)}"]
-        if table.check:
-            lines += [f"check = {_toml(table.check)}  # guesses; remove this line to confirm them"]
-        places = {column.heading: n for n, column in enumerate(table.column)}
-        for column in sorted(table.column, key=lambda each: bool(each.field)):
-            if not column.heading and not column.field:
-                continue
-            lines += _column_lines(column, _example(by_name.get(table.name), table, places[column.heading]))
+        lines += _table_lines(table, sheets_by_name.get(table.name))
     return "\n".join(lines) + "\n"
+
+
+def _table_lines(table: TableMapping, sheet: Sheet | None) -> Iterator[str]:
+    yield from ("", "[[table]]", f"name = {_toml(table.name)}", f"kind = {_toml(table.kind)}")
+    yield f"header = {table.header}"
+    if table.combine:
+        yield f"combine = {_toml(table.combine)}"
+    if table.check:
+        yield f"check = {_toml(table.check)}  # guesses; remove this line to confirm them"
+    places = {column.heading: n for n, column in enumerate(table.column)}
+    for column in sorted(table.column, key=lambda column: bool(column.field)):
+        if column.heading or column.field:
+            yield from _column_lines(column, _example(sheet, table, places[column.heading]))
 
 
 def _field_lines(kind: str) -> Iterator[str]:
@@ -287,27 +309,33 @@ def _field_lines(kind: str) -> Iterator[str]:
 def _column_lines(column: Column, example: str) -> Iterator[str]:
     yield ""
     yield "[[table.column]]"
-    yield f"heading = {_toml(column.heading)}" + (f"  # {example}" if example else "")
+    comment = f"  # {example}" if example else ""
+    yield f"heading = {_toml(column.heading)}{comment}"
     yield f"field = {_toml(column.field)}"
     for option in ("order", "decimal", "separator", "currency", "unit", "title", "end"):
         value = getattr(column, option)
+        # For people, no separator is a choice too: one person in a cell, as "Last, First".
         if value not in {"", 1} or (option == "separator" and column.field == PEOPLE_FIELD):
             yield f"{option} = {_toml(value)}"
     if column.kind:
-        said = "" if column.field else "  # the field that --keep-all declares"
-        yield f"kind = {_toml(column.kind)}{said}"
+        comment = "" if column.field else "  # the field that --keep-all declares"
+        yield f"kind = {_toml(column.kind)}{comment}"
     if column.choices:
         yield f"choices = {_toml(column.choices)}"
     if column.check:
         yield "check = true  # a guess; remove this line to confirm it"
     if column.words:
-        yield "words = { " + ", ".join(f"{_toml(k)} = {_toml(v)}" for k, v in column.words.items()) + " }"
+        pairs = [f"{_toml(word)} = {_toml(meaning)}" for word, meaning in column.words.items()]
+        yield "words = { " + ", ".join(pairs) + " }"
 
 
 def _example(sheet: Sheet | None, table: TableMapping, at: int) -> str:
+    """Return the beginning of the first value of a column; "" if the file is not there, or the column has none."""
     rows = sheet.rows[table.header :] if sheet else ()
-    found = next((row[at] for row in rows if at < len(row) and row[at]), "")
-    return printable(found)[:50].strip()
+    for row in rows:
+        if at < len(row) and row[at]:
+            return printable(row[at])[:50].strip()
+    return ""
 
 
 def _toml(value: Any) -> str:

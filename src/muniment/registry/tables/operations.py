@@ -103,7 +103,8 @@ def is_table(path: Path) -> bool:
         return False
     if path.suffix.lower() in _TABLES:
         return True
-    if path.name.startswith(KINDS) and (path.suffix in {".jsonl", ".gz"} or _has_registry_row(path)):
+    # An export's own name says it even if the file has no row.
+    if path.name.startswith(KINDS) and path.suffix in {".jsonl", ".gz"}:
         return False
     return not _has_registry_row(path)
 
@@ -137,11 +138,13 @@ def prepare_file(file: TableFile, mapping: str = "") -> Prepared:
     Raises:
         BadRequest: the file holds no table, or the mapping is invalid.
     """
-    given = read_mapping(mapping) if mapping else None
-    sheets = read_file(file, encoding=given.encoding if given else "", delimiter=given.delimiter if given else "")
-    if given is None:
-        _refuse_lists(sheets)
-    return Prepared(file, sheets, given or propose(sheets, file.name), is_proposed=given is None)
+    if mapping:
+        file_mapping = read_mapping(mapping)
+        sheets = read_file(file, encoding=file_mapping.encoding, delimiter=file_mapping.delimiter)
+        return Prepared(file, sheets, file_mapping, is_proposed=False)
+    sheets = read_file(file)
+    _refuse_lists(sheets)
+    return Prepared(file, sheets, propose(sheets, file.name), is_proposed=True)
 
 
 def _refuse_lists(sheets: Iterable[Sheet]) -> None:
@@ -217,23 +220,26 @@ def import_records(
     Raises:
         BadRequest: more rows are gone than the limit, or an import of drafts should unlist; nothing is imported then.
     """
-    found = TableImport(Summary(), list(records.losses), records)
-    files = {"people.jsonl": records.people, "companies.jsonl": records.companies}
-    files = {file: lines for file, lines in files.items() if lines}
+    table_import = TableImport(Summary(), list(records.losses), records)
+    files: dict[str, list[tuple[int, JSONObject]]] = {}
+    if records.people:
+        files["people.jsonl"] = records.people
+    if records.companies:
+        files["companies.jsonl"] = records.companies
     if not files:
-        return found
-    found.gone = plan_gone(records, again, besides=options.resumes)
+        return table_import
+    table_import.gone = plan_gone(records, again, besides=options.resumes)
     if again.unlists and not options.dry_run:
         refuse_drafts(is_draft=options.draft)
-        found.gone.check()
+        table_import.gone.check()
     results: dict[tuple[str, int], RowResult] = {}  # of a strict import, those of its second pass
 
-    def told(fault: RowFault) -> None:
+    def report(fault: RowFault) -> None:
         lines = files.get(fault.file, [])
         number = lines[fault.line - 1][0] if 0 < fault.line <= len(lines) else 0
-        found.losses.append(Loss("", number, fault.field, fault.reason, is_whole=not fault.field))
+        table_import.losses.append(Loss("", number, fault.field, fault.reason, is_whole=not fault.field))
 
-    def resulted(row: RowResult) -> None:
+    def keep_result(row: RowResult) -> None:
         results[row.file, row.line] = row
 
     with TemporaryDirectory() as place:
@@ -241,30 +247,30 @@ def import_records(
         for file, lines in files.items():
             _write(folder / file, lines)
         options = dataclasses.replace(options, origin=name, partial=True)
-        found.summary = import_registry(
-            folder, options, actor=actor, tell=told, warn=told, result=resulted, progress=progress
+        table_import.summary = import_registry(
+            folder, options, actor=actor, tell=report, warn=report, result=keep_result, progress=progress
         )
-    found.results = [_table_result(files, row) for row in results.values()]
-    if found.summary.import_run is not None:
-        _end_import(found, actor, again, between)
-    return found
+    table_import.results = [_table_result(files, row) for row in results.values()]
+    if table_import.summary.import_run is not None:
+        _end_import(table_import, actor, again, between)
+    return table_import
 
 
-def _end_import(found: TableImport, actor: Actor, again: SourceOptions, between: Callable[[], object]) -> None:
+def _end_import(table_import: TableImport, actor: Actor, again: SourceOptions, between: Callable[[], object]) -> None:
     """Unlist what is gone, if that is chosen, and remember the rows of the source."""
     if again.unlists:
-        unlist_gone(found.gone, found.summary, actor, between)
-    run = found.summary.import_run or 0
-    remember(run, again.source, found.records)
-    keep_report(run, found, are_unlisted=again.unlists)
+        unlist_gone(table_import.gone, table_import.summary, actor, between)
+    run = table_import.summary.import_run or 0
+    remember(run, again.source, table_import.records)
+    keep_report(run, table_import, are_unlisted=again.unlists)
 
 
-def _table_result(files: dict[str, list[tuple[int, JSONObject]]], found: RowResult) -> TableResult:
-    row, line = files[found.file][found.line - 1]
-    if found.file == "people.jsonl":
-        return TableResult(row, "person", line["slug"], line["name"], found.result, found.entry)
+def _table_result(files: dict[str, list[tuple[int, JSONObject]]], result: RowResult) -> TableResult:
+    row, line = files[result.file][result.line - 1]
+    if result.file == "people.jsonl":
+        return TableResult(row, "person", line["slug"], line["name"], result.result, result.entry)
     company = line["company"]
-    return TableResult(row, "company", company["id"], company.get("name", ""), found.result, found.entry)
+    return TableResult(row, "company", company["id"], company.get("name", ""), result.result, result.entry)
 
 
 def _write(path: Path, lines: Iterable[tuple[int, JSONObject]]) -> None:

@@ -22,11 +22,15 @@ class Preset(NamedTuple):
     fields: Mapping[str, Any]
 
     def options_of(self, heading: str) -> dict[str, Any]:
-        """Return the options of the column with *heading*; those of other columns come from their words."""
-        given = {key(name): value for name, value in self.fields.items()}.get(key(heading))
-        if given is None:
-            return {"field": next(iter(match(heading, self.kind).fields), "") if self.name == "Wikidata" else ""}
-        return {"field": given} if isinstance(given, str) else dict(given)
+        """Return the options of the column with *heading*; other columns of Wikidata hold what their words mean."""
+        options_by_heading = {key(name): options for name, options in self.fields.items()}
+        options = options_by_heading.get(key(heading))
+        if isinstance(options, str):
+            return {"field": options}
+        if options is not None:
+            return dict(options)
+        fields = match(heading, self.kind).fields if self.name == "Wikidata" else ()
+        return {"field": fields[0] if fields else ""}
 
 
 def _founded(order: str) -> dict[str, str]:
@@ -130,5 +134,8 @@ PRESETS: Final = (
 
 def preset_of(headings: Sequence[str]) -> Preset | None:
     """Return the public format whose headings these are."""
-    given = {key(each) for each in headings}
-    return next((each for each in PRESETS if given >= {key(sign) for sign in each.signs}), None)
+    keys = {key(heading) for heading in headings}
+    for preset in PRESETS:
+        if keys.issuperset(map(key, preset.signs)):
+            return preset
+    return None
