@@ -96,7 +96,8 @@ def test_the_archive_holds_everything_and_no_secret(owner):
     assert found["listings/harbour-board.json"]["company"]["description"] == "Keeps the harbour well."
     assert found["listings/not-yet-known.json"]["state"] == "draft"
     assert {"created", "updated", "submitted"} <= {entry["action"] for entry in found["changes.json"]}
-    assert found["requests.json"][0]["text"] == "I keep the quay."
+    [asked] = found["requests.json"]
+    assert (asked["subject"], asked["text"]) == ("quay-trust", "I keep the quay.")
     assert {each["companySlug"] for each in found["documents.json"]} == {"harbour-board", "not-yet-known"}
     assert found["credits.json"]["balance"] == 90
     (run,) = found["report-runs.json"]

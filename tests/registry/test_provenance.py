@@ -206,6 +206,25 @@ def test_only_the_people_whose_titles_an_owner_wrote_are_marked_and_a_review_of_
     assert stored == {(each.kind, each.key): each.provenance for each in all_documents()}
 
 
+def test_a_row_beside_those_that_an_owner_removed_is_marked_until_it_is_reviewed(tmp_path, today):
+    positions = [{"title": "Pilot", "person": {"name": name}} for name in ("Ada Quay", "Bo Reed")]
+    file = make.lines(tmp_path / "companies.jsonl", {**row("quillmere"), "positions": positions[:1]})
+    import_registry(file)
+    owner, judge = make.owner(), make.reviewer()
+    company = Company.objects.get(slug="quillmere")
+    company.ownerships.create(account_id=owner.account_id)
+    [removed] = make.document("company", "quillmere")["positions"]
+    today(2)
+    change(owner, company, positions={"remove": [removed["id"]]})
+    import_registry(make.lines(file, {**row("quillmere"), "positions": positions}))
+    [kept] = make.document("company", "quillmere")["positions"]
+    today(3)
+    change(judge, company, positions={"add": [{"title": "Clerk", "person": {"name": "Cy Vale"}}]})
+    assert make.mark("company", "quillmere") == "owner 2030-01-02"
+    change(judge, company, positions={"set": [{"id": kept["id"], "title": "Chief pilot"}]})
+    assert make.mark("company", "quillmere") == "reviewed 2030-01-03"
+
+
 def test_a_name_that_a_person_changed_marks_the_companies_that_show_it(today):
     owner, boss = make.owner(), make.owner()
     person = profiles.create_profile(owner, ProfileChange(name="Ada Quay"))

@@ -154,6 +154,18 @@ def test_the_listing_cannot_ask_again_for_90_days(ada, mine, answer, person, mon
                 name(mine, tidal, ("Adviser", person))
 
 
+@pytest.mark.parametrize("answers", [["decline"], ["confirm", "end"]])
+def test_a_position_that_is_asked_for_again_has_another_id(ada, mine, tidal, answers, monkeypatch):
+    ask(mine, tidal)
+    first = PositionRequest.objects.latest("pk").item
+    for answer in answers:
+        [position_id] = [each for each, _, slug, _ in held(ada) if slug == tidal]
+        positions.answer_positions(ada, **{answer: [position_id]})
+    with later(91, monkeypatch):
+        ask(mine, tidal)
+    assert PositionRequest.objects.latest("pk").item != first, "people may have linked to the position that left"
+
+
 def test_a_refusal_counts_for_exactly_90_days(ada, mine, tidal, monkeypatch):
     positions.answer_positions(ada, decline=[ask(mine, tidal)])
     decided_at = PositionRequest.objects.latest("pk").decided_at

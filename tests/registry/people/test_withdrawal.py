@@ -143,6 +143,13 @@ def test_a_former_picture_comes_back(ada):
     assert "picture" not in document("person", "ada-moss")
 
 
+def test_undoing_another_change_keeps_the_picture(ada):
+    profiles.set_portrait(ada, PORTRAIT)
+    profiles.update_profile(ada, ProfileChange(bio="Sails."))
+    assert profiles.revert_profile(ada, HistoryEntry.objects.latest("pk").pk).applied == ["bio"]
+    assert document("person", "ada-moss")["picture"] == PORTRAIT
+
+
 def test_undoing_an_old_change_of_a_profile_warns_of_later_ones(ada):
     for bio in ("Sails.", "Sails and rows."):
         profiles.update_profile(ada, ProfileChange(bio=bio))

@@ -214,6 +214,7 @@ def _apply(actor: Actor, company: Company, person: Person, answers: _Answers) ->
         decide(actor, request, decisions.ENDED)
         ended.append(request)
     _record(actor, company, person, decisions.ENDED, ended, before)
+    retire(company, [request.item for request in (*answers.declined, *ended)], ())
 
 
 def _record(  # noqa: PLR0917 - one call for each answer
@@ -227,8 +228,6 @@ def _record(  # noqa: PLR0917 - one call for each answer
     """Write the history of both, and tell the owners, whom the person's account does not concern."""
     if not requests:
         return
-    if decision != PositionRequest.Decision.CONFIRMED:
-        retire(company, [each.item for each in requests], ())
     write_team(replace(actor, account_id=None, credential=""), company, decision, before)
     values = [{"company": company.slug, "title": each.title} for each in requests]
     history.entry(actor, f"position {decision}", before={}, after={"positions": values}, person=person).save()
