@@ -98,11 +98,10 @@ class Edits:
         Return the value to store: *current* if a person changed it since, *given* otherwise, or rows of both.
 
         Args:
+            member: one of ``brought``.
             current: the stored value, in the form of the history.
             given: the file's value in the same form.
         """
-        if member not in self.brought:
-            return given
         brought = self.brought[member]
         given = _numbered(member, brought, current, given)
         stored = fingerprint(member, current)
