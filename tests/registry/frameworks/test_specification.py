@@ -68,6 +68,7 @@ def test_a_value_that_is_not_an_object_has_one_fault(document):
 C = "sections[0].criteria[0]"
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("path", "value"),
     [

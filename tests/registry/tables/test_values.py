@@ -273,7 +273,7 @@ def test_a_letter_that_may_be_a_unit_of_amounts_is_asked():
     assert mapping.table[0].column[1].unit == 1
 
 
-@pytest.mark.parametrize(("choice", "settled"), [(ASK, "no"), ("yes", "yes"), ("no", "no"), ("", "")])
+@pytest.mark.parametrize(("choice", "settled"), [(ASK, "no"), ("no", "no"), ("", ""), ("yes", "yes")])
 def test_a_preview_combines_rows_as_the_mapping_says(choice, settled):
     mapping = FileMapping([TableMapping("t", "companies", 1, combine=choice)])
     mapping.settle_questions()
