@@ -374,9 +374,8 @@ class Api:
         if made is None:
             return None
         answer, version = made
-        if version is not None:
-            size_bytes = len(answer.body) + size_of(key)
-            self.cache.put(key, answer, size_bytes=size_bytes, version=version, depends=(("*", "*"),))
+        size_bytes = len(answer.body) + size_of(key)
+        self.cache.put(key, answer, size_bytes=size_bytes, version=version, depends=(("*", "*"),))
         return key, answer, False
 
     async def _stream_changes(self, route: Route, scope: Scope, send: Send) -> None:

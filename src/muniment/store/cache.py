@@ -87,9 +87,13 @@ class ResponseCache(LRUCache[Hashable, Entry]):
         self.version = 0
 
     def put(
-        self, key: Hashable, value: object, *, size_bytes: int, version: int, depends: tuple[Dependency, ...]
+        self, key: Hashable, value: object, *, size_bytes: int, version: int | None, depends: tuple[Dependency, ...]
     ) -> None:
-        """Cache *value*, unless something was published since *version*, that of the file before it was read."""
+        """
+        Cache *value*, unless something was published since *version*, that of the file before it was read.
+
+        None is no version: the value must not be kept.
+        """
         size_bytes += ENTRY_OVERHEAD_BYTES + DEPENDENCY_BYTES * max(0, len(depends) - 1)
         with self._lock:
             if version != self.version or size_bytes > self.maxsize // 4:

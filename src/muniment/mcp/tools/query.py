@@ -111,9 +111,8 @@ async def answer(reader: Reader, asked: Asked, client: str) -> Marked:
     # A text of a row may be any owner's, and no longer names its item.
     marks = {"rows": {"*": f"owner {reader.updated_at[:10]}"}}
     made = Marked(msgspec.json.encode(_shown(reply.answered)), msgspec.json.encode(marks))
-    if reply.version is not None:
-        size_bytes = len(made.content) + size_of(key)
-        reader.answers.put(key, made, size_bytes=size_bytes, version=reply.version, depends=(("*", "*"),))
+    size_bytes = len(made.content) + size_of(key)
+    reader.answers.put(key, made, size_bytes=size_bytes, version=reply.version, depends=(("*", "*"),))
     return made
 
 

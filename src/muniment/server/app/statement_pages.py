@@ -80,7 +80,6 @@ async def _outcome(reader: "Reader", sql: str, query: bytes, client: str) -> Out
     except Problem as problem:
         return Outcome(sql, parameters, problem=problem)
     outcome = Outcome(sql, parameters, reply.answered)
-    if reply.version is not None:
-        size_bytes = len(msgspec.json.encode(reply.answered.rows)) + size_of(key)
-        reader.answers.put(key, outcome, size_bytes=size_bytes, version=reply.version, depends=(("*", "*"),))
+    size_bytes = len(msgspec.json.encode(reply.answered.rows)) + size_of(key)
+    reader.answers.put(key, outcome, size_bytes=size_bytes, version=reply.version, depends=(("*", "*"),))
     return outcome
