@@ -215,8 +215,6 @@ class _Value:
         if "number" in kinds:
             # What an operation checks it quotes as the client wrote it: a long whole number stays one.
             return value if self.is_later else float(value)
-        if "integer" in kinds:
-            return value
         if "string" in kinds and self.enum is None:
             return _number_text(value)
         if "array" in kinds and self.items is not None:

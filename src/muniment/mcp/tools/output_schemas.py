@@ -123,10 +123,8 @@ def _brief_members(properties: JsonSchema) -> JsonSchema:
 
 
 def _types(schema: JsonSchema) -> list[str]:
-    """Return the types of a value that has no other rules, otherwise one that stands for them."""
-    kinds = schema.get("type")
-    if schema.keys() != {"type"} or kinds is None:
-        return ["other"]
+    """Return the types of a value; "other" stands for those of a choice of words or forms."""
+    kinds = schema.get("type", "other")
     return kinds if isinstance(kinds, list) else [kinds]
 
 

@@ -56,9 +56,7 @@ class Result(NamedTuple):
 
     @property
     def about(self) -> str:
-        """Return its type and industry, if it is a company, and its summary."""
-        if self.kind != "company":
-            return self.summary
+        """Return its type and industry, which only companies have, and its summary."""
         classes = ", ".join(filter(None, (self.item.get("type"), self.item.get("industry"))))
         return ". ".join(filter(None, (classes, self.summary)))
 
