@@ -101,8 +101,8 @@ class Turns:
             self._waiting.clear()
         for call in left:
             call.future.cancel()
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        self._spares.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=False)
+        self._spares.shutdown(wait=False)
 
     def begin_wait(self) -> bool:
         """Let another thread take the place of this one, which waits; return whether there is one."""
