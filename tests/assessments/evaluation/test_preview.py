@@ -38,7 +38,15 @@ def test_a_criterion_without_support_is_missing_evidence_although_its_sources_ar
     assert "hold no evidence" in found["hint"]
 
 
-@pytest.mark.parametrize(("path", "source"), [("company.teamSize", "profile"), ("positions.title", "positions")])
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("company.teamSize", "profile"),
+        ("positions.title", "positions"),
+        ("positions", "positions"),
+        ("positions.person.name", "positions"),
+    ],
+)
 def test_the_source_of_a_check_is_that_of_its_path(path, source):
     wanted = {"checks": [{"path": path, "op": "exists", "level": 4}], "evidence": None}
     found = missing_evidence(specification(**wanted), {"positions": [1], "proposals": [1]}, [], {"holders"})

@@ -71,6 +71,17 @@ def test_over_its_own_limit_an_address_loses_its_oldest_unfinished_request():
     assert process.refused == ["connections"]
 
 
+def test_what_a_connection_without_a_client_has_sent_counts_for_all_together():
+    process = Process(total_bytes=100)
+    nameless = Connection()
+    assert process.holders.hold(nameless, 100)
+    assert process.refused == []
+    assert not process.holders.hold(process.arrive("a"), 1), "only its own bytes could make room"
+    assert process.refused == ["all_body_bytes"]
+    process.holders.release(nameless)
+    assert process.holders.body_bytes == 1
+
+
 def test_a_request_that_begins_later_is_newer_than_one_that_has_begun():
     process = Process(per_address=2)
     first, second = (process.arrive("a", is_unfinished=True) for _ in range(2))
