@@ -326,6 +326,7 @@ def test_a_change_keeps_null_blank_and_empty_and_reads_types_alone():
             "size": number,
             "themes": {"anyOf": [WORDS, {"type": "null"}]},
             "holders": {"anyOf": [{"type": "object", "properties": {"add": rows, "set": rows}}, rows]},
+            "rounds": {"anyOf": [rows, {"type": "null"}]},
         },
     }
     check = check_of(later=("changes",), changes=change)
@@ -343,6 +344,9 @@ def test_a_change_keeps_null_blank_and_empty_and_reads_types_alone():
     assert read({"holders": '{"set": [{"id": 4, "share": "2.5"}]}'}) == {
         "holders": {"set": [{"id": "4", "share": 2.5}]}
     }
+    assert read({"rounds": {"id": 4}}) == {"rounds": [{"id": "4"}]}, "one row alone"
+    assert read({"holders": {"id": 4}}) == {"holders": {"id": 4}}, "an object may be a change of the list"
+    assert read({"themes": {"id": 4}}) == {"themes": {"id": 4}}
     assert check({"changes": None}) == {}
     assert check({"changes": {}}) == {"changes": {}}
 

@@ -1,5 +1,6 @@
 """What holds at the tool server's address for any request: who may knock, with what, how large and how often."""
 
+import asyncio
 import difflib
 import json
 import subprocess
@@ -308,6 +309,34 @@ def test_a_tool_that_fails_shows_the_request_id_and_no_detail(reader, caplog):
     assert "r-1" in found["structuredContent"]["error"]["message"]
     assert "secret" not in json.dumps(found)
     assert "the secret is 42" in caplog.text
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_only_a_call_that_waits_is_canceled_when_its_client_goes_away(waits):
+    ended = []
+
+    async def act(arguments, caller):
+        for _ in range(50):
+            await asyncio.sleep(0)
+        ended.append("acts")
+        return {"data": {}}
+
+    tool = Tool(name="acts", title="", description="", arguments={}, answer={}, handler=act, waits=waits)
+    server = ToolServer(replace(scoped_server().offer, tools=(tool,)), gate=OriginPolicy(""))
+    headers, body = modern("tools/call", {"name": "acts", "arguments": {}})
+    received = iter([{"type": "http.request", "body": body}])
+
+    async def receive():
+        return next(received, {"type": "http.disconnect"})
+
+    async def send(message):
+        pass
+
+    state = {"client": "127.0.0.1", "request_id": "r-1"}
+    encoded = [(name.encode(), value.encode()) for name, value in headers]
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": encoded, "state": state}
+    asyncio.run(server(scope, receive, send))
+    assert ended == ([] if waits else ["acts"])
 
 
 def scoped_server():

@@ -32,6 +32,7 @@ def server(tmp_path_factory):
         company(5, "large", name="Large", capTable=[{"id": f"h{n}", "address": f"0x{n}"} for n in range(7)]),
         person(1, "ada-fluss", name="Ada Fluß", positions=(("Chair", "quay"), ("Pilot of boats", "twin"), COOK)),
         person(2, "bo", name="Bo", positions=tuple((f"Clerk {n}", "quay") for n in range(9))),
+        person(3, "cy", name="Cy", positions=(("Diver", "twin"), ("Rower", "twins"))),
         framework(1, "river-score", name="River score"),
         framework(2, "ember-grants", name="Ember Grants", kind="program"),
     )
@@ -115,6 +116,8 @@ def test_people_by_company_or_title_come_with_the_positions_that_matched(server)
     assert [each["title"] for each in pilot["positions"]] == ["Pilot of boats"]
     bo = next(each for each in ask(server, "list_people", company="Quay")["data"] if each["slug"] == "bo")
     assert (len(bo["positions"]), bo["positionsTotal"]) == (5, 9)
+    cy = next(each for each in ask(server, "list_people", company="twin")["data"] if each["slug"] == "cy")
+    assert [each["title"] for each in cy["positions"]] == ["Diver"], "a slug names no company of a similar name"
     assert "positions" not in ask(server, "list_people")["data"][0]
     assert "positions" not in ask(server, "list_people", company="quay", fields=["name"])["data"][0]
     named = ask(server, "list_people", ids=["ada-fluss"], fields=["positions"])["data"][0]

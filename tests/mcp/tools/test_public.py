@@ -190,6 +190,8 @@ def test_form_options_are_what_an_owner_may_choose(server):
     assert data["status"] == ["active", "upcoming", "inactive"]
     assert len(data["socials"]) == 8
     assert data["address"] == ["address_1", "address_2", "city", "state", "zip", "country"]
+    # Texts come first, then amounts, then objects.
+    assert list(data["limits"]["characters"])[-4:] == ["treasuryNote", "treasury", "socials", "address"]
 
 
 @pytest.mark.requirement("mcp.size")
@@ -266,6 +268,14 @@ def test_a_long_team_is_read_to_its_end_in_as_few_answers_as_fit():
         assert following in {None, len(seen)}
     assert seen == [row["id"] for row in team]
     assert calls == 1 + sum(len(json.dumps(row, separators=(",", ":"))) + 1 for row in team) // 60_000
+
+
+@pytest.mark.requirement("mcp.size")
+def test_a_list_of_short_rows_fills_its_answer():
+    data = {"company": {"id": "x", "name": "X"}, "positions": [{"id": f"row-{n:04}"} for n in range(6_000)]}
+    length, found = size(answers.bundle(data, "u", limit=6_000))
+    assert 60_000 - 3 * len('{"id":"row-0000"},') < length <= 60_000
+    assert found["nextOffset"] == len(found["data"]["positions"])
 
 
 @pytest.mark.requirement("mcp.size")

@@ -105,12 +105,13 @@ def test_text_is_counted_in_bytes(owner, slug):
     assert "9,000 bytes" in refused["message"]
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ({}, "Send the content either"),
         ({"text": "a", "contentBase64": "YQ=="}, "Send the content either"),
-        ({"contentBase64": "no base64!"}, "not base64"),
+        ({"contentBase64": "Zm9v!"}, "not base64"),
         ({"text": ""}, "empty"),
         ({"text": "a", "filename": "../../x"}, "slash"),
         ({"text": "a", "filename": "a\r\nb.txt"}, "invisible"),
