@@ -264,9 +264,9 @@ class Log:
 
     def add(self, entry: PublishedEntry) -> None:
         """Add a change. Call it before the document is written: the log may lack what was published before."""
+        digest = None if entry.document is None else body_digest(entry.document.body)
         if self._frontier is None:
             self._continue(entry.sequence - 1)
-        digest = None if entry.document is None else body_digest(entry.document.body)
         self._changes.append(_Change(entry.kind, entry.key, entry.change, digest, entry.sequence))
         self._sequence = entry.sequence
 
