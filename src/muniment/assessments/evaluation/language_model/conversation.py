@@ -206,8 +206,8 @@ def _supports(quotes: list[tuple[Cited, float]], level: float | None) -> tuple[S
     for cited, own_level in quotes:
         by_level.setdefault(min(own_level, level), []).append(cited)
     supports = []
-    for reached in sorted(by_level, reverse=True):
-        distinct = tuple(dict.fromkeys(by_level[reached]))
+    for reached, cited_quotes in by_level.items():
+        distinct = tuple(dict.fromkeys(cited_quotes))
         supports.append(Support(reached, distinct[:MAX_CITATIONS]))
     return tuple(supports)
 
