@@ -4,6 +4,7 @@ import json
 import sqlite3
 import threading
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -315,11 +316,14 @@ def test_many_details_are_found_in_one_go_as_one_by_one(publisher, reader):
     assert reader.documents([]) == {}
 
 
+_histories = count(1)
+
+
 def rebuilt(publisher, *documents, edition):
     """Load another history up to the same number, as a node does after a failover."""
     database = publisher.connection
     database.execute("BEGIN IMMEDIATE")
-    published.clear(database, epoch=f"build{edition}:4:feed", edition=edition)
+    published.clear(database, epoch=f"build{next(_histories)}:4:feed", edition=edition)
     published.load(database, documents, at=AT)
     database.execute("COMMIT")
 
@@ -339,6 +343,22 @@ def test_another_history_under_the_same_number_leaves_nothing_cached(publisher, 
     assert [json.loads(item)["id"] for item in reader.companies(energy).items] == ["company-4", "company-3"]
     reader.answers.put("late", found, size_bytes=10, version=found.version, depends=())
     assert reader.answers.ready == {}, "what was read before is not cached either"
+
+
+def test_counts_after_each_of_several_histories_under_one_number_are_its_own(publisher, reader):
+    publisher.publish(company(1))
+    reader.refresh()
+    edition = reader.edition
+    for number in (3, 4, 5, 6):
+        with_energy = {1, number}
+        history = [
+            company(each, type=f"Type {each}", industry="Energy" if each in with_energy else "Water")
+            for each in range(1, 7)
+        ]
+        rebuilt(publisher, *history, edition=edition)
+        reader.refresh()
+        types = reader.facets("company", companies_by(industry="Energy"), ("type",)).by_name["type"]
+        assert [(each.value, each.n) for each in types.values] == [("Type 1", 1), (f"Type {number}", 1)]
 
 
 def test_a_snapshot_of_the_former_history_does_not_bring_it_back(publisher, reader):
