@@ -146,6 +146,17 @@ def test_a_rotation_needs_a_recorded_and_a_new_key(node):
         keyring.rotate(COMMAND)
 
 
+def test_only_what_is_sealed_under_a_former_key_is_sealed_again(node):
+    node(f"{NEW},{OLD}")
+    factor = sealed_factor(OLD)
+    second_factors = keyring.sealed.KINDS[0]
+    assert second_factors.reseal([NEW, OLD]) == 1
+    factor.refresh_from_db()
+    assert second_factors.reseal([NEW, OLD]) == 0
+    again = factor.__class__.objects.get(pk=factor.pk)
+    assert again.data == factor.data
+
+
 class Killed(BaseException):
     """The process ended here."""
 

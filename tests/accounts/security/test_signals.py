@@ -101,6 +101,7 @@ def test_a_second_factor_is_recorded_from_its_addition_to_its_end(owner):
     other.post("/accounts/2fa/authenticate/", {"code": code})
     client.post("/accounts/2fa/totp/deactivate/")
     seen = events_of(owner)
+    assert SecurityEvent.objects.get(account=owner, event=Event.FACTOR_ADDED).detail == {"factor": "totp"}
     assert [each for each in seen if each not in {"signed_in", "reauthenticated"}] == [
         "factor_added",
         "recovery_codes_created",
@@ -245,6 +246,16 @@ def test_a_mail_about_no_invitation_begins_its_steps_with_the_password(owner):
     record(Event.PASSWORD_CHANGED, account=owner)
     ((_, text),) = letters.to(ME)
     assert "1. Change your password: " in text
+
+
+def test_only_a_mail_about_the_password_names_what_still_works(owner):
+    letters = Letters()
+    tokens.create_token(owner.actor("web"), "laptop of Ada", permitted=SCOPES)
+    record(Event.OWNER_INVITED, account=owner)
+    record(Event.PASSWORD_CHANGED, account=owner)
+    named = {subject: "- laptop of Ada" in text for subject, text in letters.to(ME)}
+    assert named["[Muniment] Owner invited"] is False
+    assert named["[Muniment] Your password was changed"] is True
 
 
 def test_the_detail_after_an_empty_one_is_told(owner):
