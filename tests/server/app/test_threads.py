@@ -328,6 +328,22 @@ def test_after_the_waits_no_more_threads_work_than_before():
     turns.close()
 
 
+def test_the_threads_end_with_the_last_call(alone):
+    before = set(threading.enumerate())
+
+    def wait():
+        with patience.long_wait(60):
+            assert alone.turns.submit(BEN, lambda: "in its place").result(60) == "in its place"
+
+    alone.turns.submit(ADA, wait).result(60)
+    threads = set(threading.enumerate()) - before
+    assert {thread.name.rpartition("_")[0] for thread in threads} == {"bridge", "bridge spare"}
+    alone.turns.close()
+    for thread in threads:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in threads)
+
+
 def test_a_wait_while_the_process_ends_keeps_its_place():
     turns = Turns(1)
     turns.close()

@@ -324,6 +324,7 @@ def test_an_owner_finds_reads_and_changes_a_listing_and_it_is_public_at_once(ser
         *("company", "proposals", "positions", "capTable", "fundingRounds"),
         *("state", "version", "pendingChanges", "publicUrl"),
     }
+    assert server.data(text, "get_my_company", slug=f"{BASE}/manage/companies/{made.slug}") == whole
     full = server.data(text, "get_my_company", slug=made.slug, detail="full")
     assert set(full) == {*whole, "distribution", "reviewerNote"}
     assert set(full["company"]) == {*whole["company"], "body", "socials", "address", "updatedAt"}
