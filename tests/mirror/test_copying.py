@@ -165,9 +165,18 @@ def test_an_export_that_is_not_what_its_list_says_is_refused(copied, site, conte
     assert copied.mirror.place() is None
 
 
-@pytest.mark.parametrize("kind", ["people", "frameworks"])
-def test_a_malformed_row_of_the_other_kinds_is_refused(copied, site, kind):
-    site.put_export(kind, b'{"slug": 1, "framework": {"kind": 1}}\n', 1)
+@pytest.mark.whole(keeps="all")
+@pytest.mark.parametrize(
+    ("kind", "row"),
+    [
+        ("people", person("a/b")),
+        ("people", {**person("ada"), "updatedAt": None}),
+        ("frameworks", {"framework": framework("a/b")}),
+        ("frameworks", {"framework": {**framework("a"), "kind": 1}}),
+    ],
+)
+def test_a_malformed_row_of_the_other_kinds_is_refused(copied, site, kind, row):
+    site.put_export(kind, json.dumps(row).encode() + b"\n", 1)
     with pytest.raises(BadRequest, match="malformed"):
         copied.make()
     site.put_export("frameworks", b"{}\n", 1)

@@ -5,7 +5,6 @@ The document itself stays as it is, byte by byte. It is read as a line of an imp
 leaves unread is checked by its declaration too: pages rely on the form of every member.
 """
 
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -35,7 +34,6 @@ MAX_DOCUMENT_BYTES: Final = 32 << 20
 """Of a document: several times that of a listing with all the rows that a cap table may have."""
 NOT_USED: Final = "It was not used. A registry of a newer version may have documents that this version does not know."
 _KEY: Final = {"company": "id", "person": "slug", "framework": "frameworkId"}
-_SLUG: Final = re.compile(r"[^\s/?#\x00-\x1f]{1,200}")
 
 
 def read_public(kind: str, data: bytes, number: int, schema: Schema) -> PublishedDocument:
@@ -75,7 +73,7 @@ def _company(document: JSONObject, number: int, schema: Schema, validation: Vali
     validation.judge(row.broken)
     company = document["company"]
     _check_derived(schema.company, company, validation)
-    if validation.faults or not _has_key(company, "id", validation):
+    if validation.faults or not _is_dated(company, validation):
         return None
     columns = {
         **row.columns,
@@ -114,7 +112,7 @@ def _person(document: JSONObject, number: int, schema: Schema, validation: Valid
         return None
     validation.judge(row.broken)
     _check_derived(schema.person, document, validation)
-    if validation.faults or not _has_key(document, "slug", validation):
+    if validation.faults or not _is_dated(document, validation):
         return None
     places = []
     for position in document.get("positions") or ():
@@ -136,7 +134,7 @@ def _person(document: JSONObject, number: int, schema: Schema, validation: Valid
 def _framework(document: JSONObject, number: int, schema: Schema, validation: Validation) -> PublishedDocument | None:
     row = read_framework({"framework": document}, schema, validation)
     _check_derived(schema.framework, document, validation)
-    if row is None or validation.faults or not _has_key(document, "frameworkId", validation):
+    if row is None or validation.faults or not _is_dated(document, validation):
         return None
     only_detail = {field.name for field in schema.framework.fields if not field.shown}
     item = {name: value for name, value in document.items() if name not in only_detail}
@@ -154,10 +152,8 @@ def _framework(document: JSONObject, number: int, schema: Schema, validation: Va
     )
 
 
-def _has_key(members: JSONObject, name: str, validation: Validation) -> bool:
-    """Return whether an object has what it is stored and dated by."""
-    if not _SLUG.fullmatch(str(members.get(name))):
-        validation.refuse((name,), Phrase("is no identifier"))
+def _is_dated(members: JSONObject, validation: Validation) -> bool:
+    """Return whether an object has the time of its last change, which an import may lack."""
     if not isinstance(members.get("updatedAt"), str):
         validation.refuse(("updatedAt",), Phrase("is missing"))
     return not validation.faults
