@@ -288,6 +288,13 @@ def test_followers_see_the_slug_for_30_days_and_then_a_random_id(company):
     assert {key for kind, key, change in changes() if change == "unlisted"} == {replacement}
 
 
+def test_an_erasure_under_a_secret_key_that_is_gone_is_told(company):
+    erase_person(reviewer(), SLUG)
+    assert suppression.warnings() == []
+    [told] = suppression.warnings([suppression.SuppressionKey(b"another")])
+    assert told.startswith("3 suppressions of erased people were made with another secret key and have no effect; set")
+
+
 def test_the_reserved_slug_is_a_digest_and_is_not_given_again(company):
     erase_person(reviewer(), SLUG)
     assert not GivenSlug.objects.filter(slug=SLUG).exists()

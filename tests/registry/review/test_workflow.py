@@ -281,6 +281,15 @@ def test_name_symbol_and_type_of_a_published_listing_wait_for_a_reviewer():
         workflow.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
 
 
+def test_a_decision_is_about_the_listing_of_the_change():
+    me = owner()
+    other, mine = published(me, name="Alder"), published(me, name="Birch")
+    listings.update_company(me, mine.slug, CompanyChange(symbol="BRCH"))
+    workflow.decide_change(reviewer(), PendingChange.objects.get().pk, approve=True)
+    assert document("company", mine.slug)["company"]["symbol"] == "BRCH"
+    assert document("company", other.slug)["company"].get("symbol") is None
+
+
 def test_a_pending_change_names_the_credential_that_made_it():
     me = owner()
     mine = published(me, name="Old Name")

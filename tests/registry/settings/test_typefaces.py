@@ -70,6 +70,7 @@ def test_pages_use_uploaded_fonts_and_none_of_another_site():
     assert '--sans: "Registry text"' in sheet
     assert '--serif: "Registry text"' in sheet  # headings follow
     assert "http" not in sheet
+    assert store_artwork(found, {}) == found, "a font that is stored need not be uploaded again"
     assert not brand_of(found).is_bundled
 
 
