@@ -10,6 +10,7 @@ from muniment.registry.company.listings import update_company
 from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.imports.undoing import list_imports, undo_import
 from muniment.registry.models import Company, HistoryEntry, Person, State
+from muniment.registry.review.pruning import plan_pruning
 from muniment.registry.review.workflow import unlist_company
 
 pytestmark = pytest.mark.django_db
@@ -128,6 +129,20 @@ def test_frameworks_are_kept_and_named(tmp_path):
         run = import_registry(tmp_path).import_run
     (kept,) = undo_import(COMMAND, run).kept
     assert (kept.kind, kept.slug) == ("framework", "f")
+
+
+def test_a_framework_that_an_import_unlisted_is_listed_again_and_counted_once(tmp_path):
+    names = ("one", "two")
+    frameworks = [{"framework": {"frameworkId": name, "frameworkName": name, "kind": "score"}} for name in names]
+    lines(tmp_path / "frameworks.jsonl", *frameworks)
+    import_registry(tmp_path)
+    lines(tmp_path / "frameworks.jsonl", frameworks[0])
+    run = import_registry(tmp_path).import_run
+    plan_pruning(tmp_path, limit=5).unlist(COMMAND, run)
+    assert document("framework", "two") is None
+    undone = undo_import(COMMAND, run)
+    assert (undone.restored, undone.kept) == (1, [])
+    assert document("framework", "two")
 
 
 def test_an_unknown_import_and_one_that_is_undone_are_refused(tmp_path):

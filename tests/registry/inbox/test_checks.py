@@ -131,6 +131,10 @@ def test_a_suggestion_is_checked_for_what_it_changes():
         "numbers": False,
     }
     assert odd["numbers"].found == "Team size: 12 becomes 1,200"
+    shares = {"method": "vote", "pools": [{"name": "Members", "percentage": 60}]}
+    both = CompanyChange(teamSize=1_200, distribution=shares)
+    several = made(f"petition:{claims.suggest_edit(owner(), listing.slug, both, '').pk}")
+    assert several["numbers"].found == "Team size: 12 becomes 1,200; the pools add up to 60%, not 100%"
 
 
 def test_a_change_is_checked_with_what_it_changes():

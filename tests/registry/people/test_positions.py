@@ -177,6 +177,15 @@ def test_a_refusal_counts_for_exactly_90_days(ada, mine, tidal, monkeypatch):
         ask(mine, tidal)
 
 
+def test_a_person_who_confirmed_a_position_or_was_asked_no_longer_has_refused_nothing(ada, mine, tidal):
+    positions.answer_positions(ada, confirm=[ask(mine, tidal, "Chair")])
+    ask(mine, tidal, "Adviser")
+    withdrawn = PositionRequest.objects.latest("pk").item
+    listings.update_company(mine, tidal, CompanyChange(positions={"remove": [withdrawn]}))
+    assert set(PositionRequest.objects.values_list("decision", flat=True)) == {"confirmed", "withdrawn"}
+    assert naming.recent_refusals(Company.objects.get(slug=tidal)) == []
+
+
 def test_requests_count_for_exactly_24_hours(ada, mine, tidal, monkeypatch):
     name(mine, tidal, *((f"Title {number}", {"slug": "ada-moss"}) for number in range(10)))
     with later(23.9 / 24, monkeypatch), pytest.raises(TooMany):

@@ -1,5 +1,7 @@
 """Published documents are compared with their source, and mended where the published side is the damaged one."""
 
+from datetime import timedelta
+
 import msgspec
 import pytest
 from django.db import connection, transaction
@@ -10,6 +12,8 @@ from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.jobs.queue import JobRun
 from muniment.kernel.http.representations import digest
+from muniment.kernel.ids import now
+from muniment.registry.company import funding
 from muniment.registry.models import Company, Framework
 from muniment.registry.publishing import publisher, republishing, upgrade
 from muniment.scrub import instance as scrub
@@ -277,6 +281,24 @@ def test_a_document_of_an_earlier_version_is_no_damage_and_a_job_publishes_it_ag
     again = JobRun(Job.objects.exclude(pk=first.id).get(kind=upgrade.KIND), upgrade.HANDLER)
     assert upgrade.HANDLER.work(again) == {"replaced": 0}
     assert Job.objects.filter(kind=upgrade.KIND).count() == 2, "what is found again is looked for again, and no more"
+
+
+def test_a_listing_whose_round_opens_before_the_job_of_that_day_has_no_damage(monkeypatch):
+    tomorrow = now() + timedelta(days=1)
+    make.published(make.owner(), fundingRounds=[{"name": "Seed", "opened": tomorrow.date().isoformat()}])
+    for module in ("company.funding", "publishing.documents"):
+        monkeypatch.setattr(f"muniment.registry.{module}.now", lambda: tomorrow)
+    assert look() == []
+    assert funding.publish_by_date() == 1
+    assert look() == []
+
+
+@pytest.mark.sqlite  # its columns
+def test_republishing_counts_what_it_replaced_of_all_kinds(slug):
+    other = make.published(make.owner(), positions=[{"title": "Chair", "person": {"name": "Marguerite Vale"}}])
+    make.link_names(other.slug)
+    sql(SEARCHES["etag"])
+    assert republishing.republish().replaced == 2 + 1, "two companies and a person"
 
 
 def test_republishing_changes_nothing_where_nothing_differs(slug):

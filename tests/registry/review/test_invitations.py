@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from make.accounts import Letters
-from make.registry import draft, owner, published, reviewer
+from make.registry import agent_of, draft, owner, published, reviewer
 from muniment.accounts import personal_data
 from muniment.accounts.models import Account
 from muniment.accounts.security.models import SecurityEvent
@@ -336,7 +336,7 @@ def test_ownership_is_in_the_logs_of_everyone_it_concerns(tokens):
     listings.add_owner(me, slug, partner.account_id)
     invite(me, slug)
     invitations.accept_invitation(guest, "token 1")
-    listings.leave_company(guest, slug)
+    listings.leave_company(agent_of(guest), slug)
     seen = {
         each.account_id: list(
             SecurityEvent.objects.filter(account=each.account_id).order_by("pk").values_list("event", flat=True)
@@ -346,3 +346,6 @@ def test_ownership_is_in_the_logs_of_everyone_it_concerns(tokens):
     assert seen[me.account_id] == ["owner_added", "owner_invited", "owner_added", "owner_left"]
     assert seen[partner.account_id] == ["ownership_gained", "owner_added", "owner_left"]
     assert seen[guest.account_id] == ["ownership_gained", "ownership_ended"]
+    assert set(SecurityEvent.objects.values_list("subject", flat=True)) == {f"companies/{slug}"}
+    ended = SecurityEvent.objects.get(event="ownership_ended")
+    assert (ended.via, ended.credential) == ("token", "my token"), "the account sees which of its tokens left"
