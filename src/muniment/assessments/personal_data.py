@@ -1,8 +1,8 @@
 """Reports as personal data: in the archive and the deletion of an account, and among the texts that name a person."""
 
 from collections.abc import Iterator
+from typing import Final
 
-from muniment.accounts import personal_data
 from muniment.accounts.models import Account
 from muniment.accounts.personal_data import ArchiveEntry, Part
 from muniment.assessments.models import Application, Report, ReportRun, ShareLink
@@ -10,7 +10,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.registry.models import Ownership, Score
 from muniment.registry.own_data import abandoned_drafts
-from muniment.registry.people.erasing import TEXTS, Searched
+from muniment.registry.people.erasing import Searched
 
 
 def _export(account: Account) -> Iterator[ArchiveEntry]:
@@ -95,7 +95,7 @@ def _application(row: Application) -> tuple[str, str]:
     return f"{row.applicant.slug}: {row.pk}", f"/review/companies/{row.applicant.slug}"
 
 
-def register() -> None:
-    personal_data.register(PART)
-    TEXTS.append(Searched(Report, "report", _report, ("run", "run__company")))
-    TEXTS.append(Searched(Application, "application", _application, ("applicant",)))
+SEARCHED: Final = (
+    Searched(Report, "report", _report, ("run", "run__company")),
+    Searched(Application, "application", _application, ("applicant",)),
+)

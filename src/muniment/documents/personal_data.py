@@ -6,10 +6,10 @@ Documents of a listing with other owners stay with it.
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Final
 
 from django.db import transaction
 
-from muniment.accounts import personal_data
 from muniment.accounts.models import Account
 from muniment.accounts.personal_data import ArchiveEntry, Part
 from muniment.documents.downloading import remove_archives
@@ -17,7 +17,7 @@ from muniment.documents.models import Document, Page, Pin
 from muniment.documents.records import fault_of_file, storage, to_wire
 from muniment.documents.uploads import remove_blob
 from muniment.registry.own_data import abandoned_drafts
-from muniment.registry.people.erasing import TEXTS, Searched
+from muniment.registry.people.erasing import Searched
 
 
 def _export(account: Account) -> Iterator[ArchiveEntry]:
@@ -53,9 +53,7 @@ def _document(row: Document) -> tuple[str, str]:
     return f"{row.company.slug}: {row.filename}", f"/review/companies/{row.company.slug}"
 
 
-def register() -> None:
-    personal_data.register(PART)
-    TEXTS.append(Searched(Document, "document", _document, ("company",)))
-    TEXTS.append(
-        Searched(Page, "text of a document", lambda row: _document(row.document), ("document", "document__company"))
-    )
+SEARCHED: Final = (
+    Searched(Document, "document", _document, ("company",)),
+    Searched(Page, "text of a document", lambda row: _document(row.document), ("document", "document__company")),
+)
