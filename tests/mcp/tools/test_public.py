@@ -151,6 +151,8 @@ def test_a_list_is_the_page_that_rest_shows_in_summaries_and_with_the_next_page(
 
 @pytest.mark.requirement("tools.public")
 def test_pages_end_with_null_and_beyond_the_end_there_is_nothing(server):
+    first = answer(server, "list_people")
+    assert (len(first["data"]), first["pagination"]["pageSize"], first["nextPage"]) == (25, 25, 2)
     last = answer(server, "list_people", page=2, pageSize=15)
     assert (len(last["data"]), last["nextPage"]) == (15, None)
     beyond = answer(server, "list_people", page=9, pageSize=15)
