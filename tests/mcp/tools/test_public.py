@@ -192,8 +192,6 @@ def test_form_options_are_what_an_owner_may_choose(server):
     assert data["status"] == ["active", "upcoming", "inactive"]
     assert len(data["socials"]) == 8
     assert data["address"] == ["address_1", "address_2", "city", "state", "zip", "country"]
-    # Texts come first, then amounts, then objects.
-    assert list(data["limits"]["characters"])[-4:] == ["treasuryNote", "treasury", "socials", "address"]
 
 
 @pytest.mark.requirement("mcp.size")
