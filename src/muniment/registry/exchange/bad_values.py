@@ -96,8 +96,8 @@ def without_bad_values(
         if not row.broken:
             kept.append((number, row))
             continue
-        found = correct(row.line, row.broken, stored_line(row.slug), run.schema, knows_person)
-        for fault in found.kept:
+        correction = correct(row.line, row.broken, stored_line(row.slug), run.schema, knows_person)
+        for fault in correction.kept:
             run.warn(
                 number,
                 Fault(
@@ -105,15 +105,17 @@ def without_bad_values(
                     Phrase("{reason}; it stays, since it is stored already", reason=Phrase.of(fault.reason)),
                 ),
             )
-        for fault in found.dropped:
-            if found.line is None:
+        for fault in correction.dropped:
+            if correction.line is None:
                 run.tell(number, fault)
             else:
                 run.drop(number, Fault(fault.field, Phrase("{reason}; left out", reason=Phrase.of(fault.reason))))
-        corrected = found.line and read_company(found.line, run.schema, Validation(change=False))
-        if corrected:
-            corrected.only_lists = row.only_lists
-            kept.append((number, corrected))
+        if not correction.line:
+            continue
+        corrected_row = read_company(correction.line, run.schema, Validation(change=False))
+        if corrected_row is not None:
+            corrected_row.only_lists = row.only_lists
+            kept.append((number, corrected_row))
     return kept
 
 
@@ -133,7 +135,7 @@ class _Correction:
         path = breach.path
         if isinstance(self._list_at(path), ItemList):
             return self._correct_shares(path)
-        given, stored = self._both(path[:-1])
+        holder, stored = self._both(path[:-1])
         name = path[-1]
         if isinstance(name, int):
             return self._correct_entry(path[:-1], name)
@@ -143,15 +145,15 @@ class _Correction:
                 return "kept"  # as many rows of that id are stored
             stored_value = stored.get(name)
         if stored_value is not None:
-            is_kept = stored_value == given[name]
-            given[name] = stored_value
+            is_kept = stored_value == holder[name]
+            holder[name] = stored_value
             return "kept" if is_kept else "dropped"
         if path == ("company", "name"):
             return None
-        if path[2:] == ("person", "name") and not self._knows_person(given.get("slug", "")):
+        if path[2:] == ("person", "name") and not self._knows_person(holder.get("slug", "")):
             del self.line["positions"][path[1]]  # nothing tells whose position it is
         else:
-            del given[name]
+            del holder[name]
         return "dropped"
 
     def _correct_shares(self, path: Path) -> str:
@@ -169,36 +171,38 @@ class _Correction:
         return "kept" if is_kept else "dropped"
 
     def _correct_entry(self, path: Path, index: int) -> str:
-        given, stored = self._both(path)
-        if given == stored:
+        entries, stored_entries = self._both(path)
+        if entries == stored_entries:
             return "kept"
         self._entries.add((path, index))  # later: an entry may break several rules
         return "dropped"
 
     def remove_entries(self) -> None:
         """Remove the entries of lists that are left out."""
-        for path, index in sorted(self._entries, key=lambda each: -each[1]):
-            del self._both(path)[0][index]
+        # The last ones first, so that the places of the others stay.
+        for path, index in sorted(self._entries, key=lambda entry: -entry[1]):
+            entries, _ = self._both(path)
+            del entries[index]
 
     def _both(self, path: Path) -> tuple[Any, Any]:
         """Return the value at *path* of the row, and the stored one that corresponds to it."""
-        given: Any = self.line
+        value: Any = self.line
         stored: Any = self._stored
-        for depth, part in enumerate(path):
-            given = given[part]
-            if isinstance(part, int):
-                stored = self._stored_rows(path[:depth])[part]
+        for depth, step in enumerate(path):
+            value = value[step]
+            if isinstance(step, int):
+                stored = self._stored_rows(path[:depth])[step]
             else:
-                stored = stored.get(part, ABSENT) if isinstance(stored, dict) else ABSENT
-        return given, stored
+                stored = stored.get(step, ABSENT) if isinstance(stored, dict) else ABSENT
+        return value, stored
 
     def _stored_rows(self, path: Path) -> list[Any]:
         """Return the stored row for each row of the list at *path* as it was given; None for a new one."""
         if path not in self._matches:
-            given, stored = self._both(path)
+            rows_of_file, stored = self._both(path)
             kind = self._list_at(path)
             before = stored if isinstance(stored, list) else []
-            rows = [_with_text_id(row) for row in given]
+            rows = [_with_text_id(row) for row in rows_of_file]
             if path == ("positions",):
                 # A file names people where the listing has their slugs, and the id of a position is made of the slug.
                 slugs = {position["person"].get("name"): position["person"].get("slug") for position in before}

@@ -266,7 +266,7 @@ def update_rows(rows: Sequence[models.Model]) -> None:
     """Update whole rows in bulk."""
     if rows:
         model = type(rows[0])
-        names = [each.name for each in model._meta.concrete_fields if not each.primary_key]  # noqa: SLF001 - Django's public name
+        names = [field.name for field in model._meta.concrete_fields if not field.primary_key]  # noqa: SLF001 - Django's public name
         model._default_manager.bulk_create(  # noqa: SLF001 - Django's public name
             rows, update_conflicts=True, unique_fields=["id"], update_fields=names
         )
@@ -285,13 +285,18 @@ def free_slug(kind: str, name: str, *taken: Container[str]) -> str:
     stem = slug_from_name(name)[:190].rstrip("-") or new_id()
 
     def is_taken(slug: str) -> bool:
-        return any(slug in each for each in taken) or (kind == "person" and is_suppressed(slug))
+        if any(slug in slugs for slugs in taken):
+            return True
+        return kind == "person" and is_suppressed(slug)
 
     if not is_taken(stem) and not given_slugs(kind, [stem]):
         return stem
     used = set(GivenSlug.objects.filter(kind=kind, slug__startswith=stem).values_list("slug", flat=True))
-    numbered_slugs = (f"{stem}-{number}" for number in count(2))
-    return next(slug for slug in numbered_slugs if slug not in used and not is_taken(slug))
+    for number in count(2):
+        slug = f"{stem}-{number}"
+        if slug not in used and not is_taken(slug):
+            break
+    return slug
 
 
 def reserve_slug(kind: str, name: str) -> str:
@@ -313,8 +318,9 @@ def history_entry(
 ) -> HistoryEntry:
     """Return the unsaved history entry of an imported row, and record its provenance; values by column."""
     old, new = history_values(before, after, record)
+    kept = edits.kept if edits else ()
     for row in subject.values():
-        provenance.imported(row, new, edits.kept if edits else ())
+        provenance.imported(row, new, kept)
     return history.entry(run.actor, IMPORTED, before=old, after=new, import_run_id=run.import_run, **subject)
 
 

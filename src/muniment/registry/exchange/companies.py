@@ -231,7 +231,7 @@ class _CompanyBatch:
 
     def _new(self, line: int, row: CompanyRow, people: NamedPeople) -> None:
         give_ids(row, self.run.schema.funding_round)
-        given = row.columns.pop("former_names", None)
+        former_names = row.columns.pop("former_names", None)
         company = Company(
             slug=row.slug,
             state=State.DRAFT if self.run.draft else State.PUBLISHED,
@@ -239,7 +239,7 @@ class _CompanyBatch:
             raising=_is_raising(row),
             **row.columns,
         )
-        company.former_names = former.of_import(company, company.name, given)
+        company.former_names = former.of_import(company, company.name, former_names)
         places = self._places(row, [], people)
         if self._is_refused(line, company, {}, lambda: self._lists(row, places, people), {}):
             return
@@ -321,12 +321,12 @@ class _CompanyBatch:
         """Return a row with only the lists that change, and add these in wire form to *before* and *after*."""
         changed = CompanyRow(row.slug, {})
         for name, member, model in _LISTS:
-            given, stored = getattr(row, name), parts[name][company.pk]
-            if given is None or given == stored:
+            of_file, stored = getattr(row, name), parts[name][company.pk]
+            if of_file is None or of_file == stored:
                 continue
-            setattr(changed, name, given)
+            setattr(changed, name, of_file)
             before[member] = part_on_wire(stored, self.run.schema.funding_round)
-            after[member] = part_on_wire(given, self.run.schema.funding_round)
+            after[member] = part_on_wire(of_file, self.run.schema.funding_round)
             self.stale[model].append(company.pk)
         if changed.funding_rounds is not None:
             company.raising = _is_raising(changed)
@@ -342,10 +342,10 @@ class _CompanyBatch:
         """Record in the history what changed: columns, of which *former* are the previous values, and lists."""
         if "name" in former:
             former.pop("former_names", None)  # the history of names has them
-        given = {name: columns[name] for name in former}
-        old, new = history_values(_without_dates(former), _without_dates(given), self.run.schema.company)
+        new_values = {name: columns[name] for name in former}
+        old, new = history_values(_without_dates(former), _without_dates(new_values), self.run.schema.company)
         before |= old | _listing_date(former, columns)
-        after |= new | _listing_date(given, columns)
+        after |= new | _listing_date(new_values, columns)
         edits = self.edits.get(company.pk)
         provenance.imported(company, after, edits.kept if edits else ())
         import_run = self.run.import_run

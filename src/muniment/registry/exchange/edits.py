@@ -58,7 +58,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         rows = []
         for row in value:
-            rows.append(_without(row, "id") if isinstance(row, dict) else row)
+            if isinstance(row, dict):
+                rows.append(_without(row, "id"))
+            else:
+                rows.append(row)
         return rows
     if isinstance(value, dict):
         # Only lists have rows: an object in the object keeps its members.
@@ -93,35 +96,35 @@ class Edits:
     is_memory_changed: bool = False
     kept: list[str] = field(default_factory=list)
 
-    def settle(self, member: str, current: Any, given: Any, *, overwrite: bool = False) -> Any:
+    def settle(self, member: str, current: Any, of_file: Any, *, overwrite: bool = False) -> Any:
         """
-        Return the value to store: *current* if a person changed it since, *given* otherwise, or rows of both.
+        Return the value to store: *current* if a person changed it since, *of_file* otherwise, or rows of both.
 
         Args:
             member: one of ``brought``.
             current: the stored value, in the form of the history.
-            given: the file's value in the same form.
+            of_file: the file's value in the same form.
         """
         brought = self.brought[member]
-        given = _numbered(member, brought, current, given)
+        of_file = _numbered(member, brought, current, of_file)
         stored = fingerprint(member, current)
-        wanted = fingerprint(member, given)
-        if stored == wanted:  # the person and the file changed it alike
-            if brought != wanted:
-                self._remember(member, wanted)
+        new = fingerprint(member, of_file)
+        if stored == new:  # the person and the file changed it alike
+            if brought != new:
+                self._remember(member, new)
             return current
         if overwrite or stored == brought:  # nothing of a person is left in it, so that the history is memory enough
             self._remember(member, None)
-            return given
+            return of_file
         value = current
-        if isinstance(stored, list) and isinstance(wanted, list):
-            value = _merged(member, brought, current, given)
+        if isinstance(stored, list) and isinstance(new, list):
+            value = _merged(member, brought, current, of_file)
         settled = fingerprint(member, value)
-        if settled != wanted:
+        if settled != new:
             self.kept.append(member)
         # The history knows only what the import before the edit brought.
-        if wanted != brought or settled != stored:
-            self._remember(member, wanted)
+        if new != brought or settled != stored:
+            self._remember(member, new)
         # The caller tells by identity whether the stored value stays.
         return current if settled == stored else value
 
@@ -135,20 +138,20 @@ class Edits:
             self.memory[member] = brought
 
 
-def _numbered(member: str, brought: Fingerprint, current: Any, given: Any) -> Any:
+def _numbered(member: str, brought: Fingerprint, current: Any, of_file: Any) -> Any:
     """Return the file's value of a member; its rows, if it has any, with the ids of the rows that they mean."""
     rows = ROWS.get(member)
-    if rows is None or not given or not isinstance(brought, list):
-        return given
-    return _with_ids(rows, brought, current or [], given)
+    if rows is None or not of_file or not isinstance(brought, list):
+        return of_file
+    return _with_ids(rows, brought, current or [], of_file)
 
 
-def _merged(member: str, brought: Fingerprint, current: Any, given: Any) -> Any:
-    """Return the rows of a stored and a given list that are to be stored; *current* if the import brought no rows."""
+def _merged(member: str, brought: Fingerprint, current: Any, of_file: Any) -> Any:
+    """Return the rows of a stored and a file's list that are to be stored; *current* if the import brought no rows."""
     rows = ROWS.get(member)
     if rows is None or not isinstance(brought, list):
         return current
-    return _merge_rows(brought, rows.with_ids(current or []), rows.with_ids(given or []))
+    return _merge_rows(brought, rows.with_ids(current or []), rows.with_ids(of_file or []))
 
 
 def _with_ids(
@@ -172,14 +175,17 @@ def _with_ids(
     return kept
 
 
-def _is_confirmed(stored: JSONObject, given: JSONObject) -> bool:
+def _is_confirmed(stored: JSONObject, of_file: JSONObject) -> bool:
     """Return whether the file links a position that shows a name alone, which confirms it."""
-    if "person" not in stored or "person" not in given:
+    if "person" not in stored or "person" not in of_file:
         return False
-    if stored["person"].get("slug") or not given["person"].get("slug"):
+    if stored["person"].get("slug") or not of_file["person"].get("slug"):
         return False
-    mine, other = ({**row, "person": _without(row["person"], "name", "slug")} for row in (stored, given))
-    return mine == other
+    return _without_who(stored) == _without_who(of_file)
+
+
+def _without_who(position: JSONObject) -> JSONObject:
+    return {**position, "person": _without(position["person"], "name", "slug")}
 
 
 def _merge_rows(
@@ -187,12 +193,13 @@ def _merge_rows(
 ) -> list[JSONObject]:
     """Return the stored rows with the file's changes to rows that no person added, changed or removed."""
     brought_digests = {row_id: row_digest for row_id, row_digest in brought}  # noqa: C416 - for the type checker
-    of_file = {row["id"]: row for row in file_rows}
+    file_rows_by_id = {row["id"]: row for row in file_rows}
     merged = []
     for row in stored_rows:
-        file_row = of_file.get(row["id"])
+        file_row = file_rows_by_id.get(row["id"])
         is_edited = brought_digests.get(row["id"]) != _row_digest(row)  # a person added or changed it
-        if is_edited and not (file_row and _is_confirmed(row, file_row)):
+        is_confirmed = file_row is not None and _is_confirmed(row, file_row)
+        if is_edited and not is_confirmed:
             merged.append(row)
         elif file_row is not None:
             merged.append(file_row)

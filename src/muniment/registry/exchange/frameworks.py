@@ -150,10 +150,10 @@ def _latest_versions(keys: list[int]) -> dict[int, FrameworkSpecification]:
 
 def _with_company(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> list[tuple[int, FrameworkRow]]:
     named = {row.company for _, row in rows if row.company}
-    known = {"", *run.names["company"], *Company.objects.filter(slug__in=named).values_list("slug", flat=True)}
+    existing = {"", *run.names["company"], *Company.objects.filter(slug__in=named).values_list("slug", flat=True)}
     kept = []
     for line, row in rows:
-        if row.company in known:
+        if row.company in existing:
             kept.append((line, row))
         else:
             run.tell(

@@ -98,22 +98,25 @@ class Summary:
         """Return a summary of the import; the numbers of each kind are values of a phrase made of :data:`IMPORTED`."""
         if self.is_empty:
             return marked("no rows found")
-        parts: list[str] = []
+        words: list[str] = []
         kept = 0
         for kind, counts in self.counts.items():
             kept += counts.kept
             if counts != BatchCounts():
-                parts.append(
+                words.append(
                     Phrase(IMPORTED, kind=kind, new=counts.new, changed=counts.changed, unchanged=counts.unchanged)
                 )
         if kept:
-            parts.append(Phrase("{kept:,} edited fields kept", kept=kept))
-        parts.append(Phrase("{bad:,} invalid rows", bad=self.bad) if self.bad else NOTHING_INVALID)
+            words.append(Phrase("{kept:,} edited fields kept", kept=kept))
+        if self.bad:
+            words.append(Phrase("{bad:,} invalid rows", bad=self.bad))
+        else:
+            words.append(NOTHING_INVALID)
         if self.dropped:
-            parts.append(Phrase("{dropped:,} invalid values left out", dropped=self.dropped))
+            words.append(Phrase("{dropped:,} invalid values left out", dropped=self.dropped))
         if self.unlisted:
-            parts.append(Phrase("{unlisted:,} unlisted", unlisted=self.unlisted))
-        return Joined("; ", parts)
+            words.append(Phrase("{unlisted:,} unlisted", unlisted=self.unlisted))
+        return Joined("; ", words)
 
     def __str__(self) -> str:
         return str(self.words)
@@ -356,9 +359,9 @@ class _Pass:
         """Write the rows of a batch, in one transaction or, beside others, in several."""
         path, rows = batch.source.path, batch.rows
         while rows:
-            chosen, rows = rows[: self.together], rows[self.together :]
-            self._write(batch.source, chosen, read_ahead)
-            self.progress(path, chosen[-1][0].read)
+            next_rows, rows = rows[: self.together], rows[self.together :]
+            self._write(batch.source, next_rows, read_ahead)
+            self.progress(path, next_rows[-1][0].read)
             others_waited = not self.state.dry and _give_way()
             self.together = ROWS_BESIDE_OTHERS if others_waited else min(2 * self.together, BATCH_LINES)
         # Invalid lines at the end have no rows, but are read as well.

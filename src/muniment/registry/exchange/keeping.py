@@ -31,8 +31,8 @@ def settle_lists(
     overwrite = run.overwrite
     if places is not None and "positions" in edits.brought:
         current = [place.to_document() for place, _ in stored.get("positions", ())]
-        given = [place.to_document() for place in places]
-        settled = edits.settle("positions", current, given, overwrite=overwrite)
+        of_file = [place.to_document() for place in places]
+        settled = edits.settle("positions", current, of_file, overwrite=overwrite)
         row.positions = [PositionRow.from_document(position) for position in settled]
     for name, member in (("proposals", "proposals"), ("cap_table", "capTable")):
         part = getattr(row, name)
@@ -46,8 +46,8 @@ def settle_rounds(run: BatchRun, row: CompanyRow, edits: Edits, stored: list[Rou
         return
     record = run.schema.funding_round
     current = [funding_round.to_document(record) for funding_round in stored]
-    given = [funding_round.to_document(record) for funding_round in row.funding_rounds]
-    if edits.settle("fundingRounds", current, given, overwrite=run.overwrite) is current:
+    of_file = [funding_round.to_document(record) for funding_round in row.funding_rounds]
+    if edits.settle("fundingRounds", current, of_file, overwrite=run.overwrite) is current:
         row.funding_rounds = stored
 
 
@@ -71,12 +71,12 @@ def former_people(places: Sequence[PositionRow], edits: Edits) -> dict[str, Pers
 def settle_columns(run: BatchRun, edits: Edits, existing: Any, columns: JSONObject, record: Record | None) -> None:
     """Replace the *columns* of a row that people changed since the last import by the values to store."""
     fields = record.by_column if record else {}
-    for column, given in columns.items():
+    for column, value in columns.items():
         current = getattr(existing, column)
         if column == "extra":
-            columns["extra"] = _settle_extra(run, edits, current or {}, given or {})
+            columns["extra"] = _settle_extra(run, edits, current or {}, value or {})
             continue
-        (member, of_file), *_ = history.wire_values({column: given}, record).items()
+        (member, of_file), *_ = history.wire_values({column: value}, record).items()
         if member not in edits.brought:
             continue
         ((_, stored),) = history.wire_values({column: current}, record).items()
@@ -84,17 +84,17 @@ def settle_columns(run: BatchRun, edits: Edits, existing: Any, columns: JSONObje
         if settled is stored:
             columns[column] = current
         elif settled is not of_file:  # rows of both; lists are stored as the history has them
-            columns[column] = settled if column in fields else given
+            columns[column] = settled if column in fields else value
 
 
-def _settle_extra(run: BatchRun, edits: Edits, current: JSONObject, given: JSONObject) -> JSONObject:
-    settled = dict(given)
+def _settle_extra(run: BatchRun, edits: Edits, current: JSONObject, of_file: JSONObject) -> JSONObject:
+    settled = dict(of_file)
     # A whole import clears the members that its row lacks; a partial one leaves them.
-    names = list(given) if run.partial else list({**current, **given})
+    names = list(of_file) if run.partial else list({**current, **of_file})
     for name in names:
         if name not in edits.brought:
             continue
-        value = edits.settle(name, current.get(name), given.get(name), overwrite=run.overwrite)
+        value = edits.settle(name, current.get(name), of_file.get(name), overwrite=run.overwrite)
         if value is None:
             settled.pop(name, None)
         else:

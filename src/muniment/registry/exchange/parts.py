@@ -54,7 +54,10 @@ def part_on_wire(part: Iterable[Any], funding_round: Record) -> list[Any]:
     """Return the rows of a list in wire form."""
     rows = []
     for row in part:
-        rows.append(row.to_document(funding_round) if isinstance(row, RoundRow) else row)
+        if isinstance(row, RoundRow):
+            rows.append(row.to_document(funding_round))
+        else:
+            rows.append(row)
     return rows
 
 

@@ -54,9 +54,10 @@ class NamedPeople:
 
     def unknown(self, place: PositionRow) -> bool:
         """Return whether the person does not exist and has no name to create them with."""
-        if not place.slug or place.name.strip():
+        slug = place.slug
+        if not slug or place.name.strip():
             return False
-        return not (place.slug in self.known or place.slug in self.made or place.slug in self.run.names["person"])
+        return slug not in self.known and slug not in self.made and slug not in self.run.names["person"]
 
     def name_of(self, place: PositionRow) -> str:
         person = self.known.get(place.slug) or self.made.get(place.slug)
@@ -72,11 +73,18 @@ class NamedPeople:
             stored: the present positions of the listing.
             former: slugs of people whose positions were removed since an import brought them, by their names.
         """
-        by_id = {(each.item_id, each.name): each.slug for each, _ in reversed(stored)}
-        by_name = {**{each.name: each.slug for each, _ in reversed(stored)}, **former}
-        return [place._replace(slug=self._resolve(place, by_id, by_name)) for place in places]
+        slugs_by_id: dict[tuple[str, str], str] = {}
+        slugs_by_name: dict[str, str] = {}
+        for place, _ in stored:
+            # Of several positions under one name, the first one tells who it is.
+            slugs_by_id.setdefault((place.item_id, place.name), place.slug)
+            slugs_by_name.setdefault(place.name, place.slug)
+        slugs_by_name |= former
+        return [place._replace(slug=self._resolve(place, slugs_by_id, slugs_by_name)) for place in places]
 
-    def _resolve(self, place: PositionRow, by_id: Mapping[tuple[str, str], str], by_name: dict[str, str]) -> str:
+    def _resolve(
+        self, place: PositionRow, slugs_by_id: Mapping[tuple[str, str], str], slugs_by_name: dict[str, str]
+    ) -> str:
         """
         Return the slug of the person in *place*; create the person if needed.
 
@@ -84,10 +92,10 @@ class NamedPeople:
         """
         slug = place.slug
         if not slug and place.item_id:
-            return by_id.get((place.item_id, place.name), "")
+            return slugs_by_id.get((place.item_id, place.name), "")
         if not slug:
-            slug = by_name.get(place.name) or free_slug("person", place.name, self.known, self.made)
-            by_name[place.name] = slug  # the same name in another position of the company is the same person
+            slug = slugs_by_name.get(place.name) or free_slug("person", place.name, self.known, self.made)
+            slugs_by_name[place.name] = slug  # the same name in another position of the company is the same person
         if slug not in self.known and slug not in self.made:
             self.made[slug] = Person(slug=slug, name=place.name)
         return slug
@@ -114,7 +122,10 @@ def ignore_erased_people(run: BatchRun, rows: Rows) -> None:
 
 
 def follow_merges(rows: Rows) -> None:
-    merged = merged_slugs(place.slug for _, row in rows for place in row.positions or ())
+    named: set[str] = set()
+    for _, row in rows:
+        named.update(place.slug for place in row.positions or ())
+    merged = merged_slugs(named)
     if not merged:
         return
     for _, row in rows:
@@ -194,12 +205,12 @@ class PositionAnswers:
     @classmethod
     def read(cls, companies: Iterable[Company]) -> "PositionAnswers":
         answers, decisions = cls(), PositionRequest.Decision
-        found = PositionRequest.objects.filter(
+        requests = PositionRequest.objects.filter(
             company__in=[company.pk for company in companies],
             decision__in=["", decisions.DECLINED, decisions.ENDED],
         )
         columns = ("pk", "company_id", "decision", "item", "title", "person__slug", "person__name")
-        for key, company, decision, item, title, slug, name in found.values_list(*columns):
+        for key, company, decision, item, title, slug, name in requests.values_list(*columns):
             if decision:
                 answers.refused[company].append((slug, name, item, title))
             else:

@@ -116,7 +116,8 @@ class RowFault(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.field + ' ' if self.field else ''}{self.reason}"
+        place = f"{self.file}:{self.line}"
+        return f"{place}: {self.field} {self.reason}" if self.field else f"{place}: {self.reason}"
 
 
 class RowFinding(NamedTuple):
