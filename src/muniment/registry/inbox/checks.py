@@ -137,15 +137,15 @@ def _fault(error: Exception) -> str:
 
 def odd_sums(bundle: JSONMapping) -> list[str]:
     """Return the sums of a listing, in wire form, that do not add up."""
-    found = []
+    sentences = []
     pools = _sum((bundle.get("distribution") or {}).get("pools") or ())
     if pools is not None and abs(pools - 100) > TOLERANCE:
-        found.append(gettext("the pools add up to %(sum)s%%, not 100%%") % {"sum": f"{pools:g}"})
+        sentences.append(gettext("the pools add up to %(sum)s%%, not 100%%") % {"sum": f"{pools:g}"})
     rows = msgspec.json.decode(msgspec.json.encode(bundle.get("capTable") or ()))  # a bundle has them encoded
     holders = _sum(rows)
     if holders is not None and holders > 100 + TOLERANCE:
-        found.append(gettext("the cap table adds up to %(sum)s%%") % {"sum": f"{holders:g}"})
-    return found
+        sentences.append(gettext("the cap table adds up to %(sum)s%%") % {"sum": f"{holders:g}"})
+    return sentences
 
 
 def _sum(rows: Iterable[Mapping[str, Any]]) -> float | None:
@@ -253,17 +253,17 @@ def new_values(facts: JSONMapping, slug: str) -> list[str]:
 
     Such a value is often a slip or another word for one in use, and splits what people filter by.
     """
-    found = []
+    sentences = []
     for field in settings.SCHEMA.company.fields:
         value = facts.get(field.name)
         if not isinstance(field.kind, Text) or not field.kind.suggest or not value:
             continue
-        known = {word.casefold() for word in suggested(field.name, field.kind.suggest)}
+        suggestions = {word.casefold() for word in suggested(field.name, field.kind.suggest)}
         of_others = Company.objects.filter(published=True, **{f"{field.column}__iexact": value}).exclude(slug=slug)
-        if str(value).casefold() not in known and not of_others.exists():
+        if str(value).casefold() not in suggestions and not of_others.exists():
             words = gettext("%(field)s: no other listing has “%(value)s”")
-            found.append(words % {"field": gettext(field.label), "value": value})
-    return found
+            sentences.append(words % {"field": gettext(field.label), "value": value})
+    return sentences
 
 
 def list_dead_links(actor: Actor, slug: str) -> list[Finding]:
@@ -273,14 +273,19 @@ def list_dead_links(actor: Actor, slug: str) -> list[Finding]:
     Raises:
         NotFound: no such listing, or not the actor's.
     """
-    wanted = links_in(listings.get_company(actor, slug).bundle["company"])
+    own_links = links_in(listings.get_company(actor, slug).bundle["company"])
     changes = PendingChange.objects.filter(company__slug=slug).values_list("pk", flat=True)
     subjects = [f"company:{slug}", *(f"change:{pk}" for pk in changes)]
     findings: dict[str, Finding] = {}
     for links in ItemChecks.objects.filter(subject__in=subjects).order_by("at").values_list("links", flat=True):
         for link in links:
             findings[link["url"]] = Finding(**link)  # the latest one of a link stays
-    return [findings[link] for link in wanted if link in findings and findings[link].fault]
+    dead_links = []
+    for link in own_links:
+        finding = findings.get(link)
+        if finding is not None and finding.fault:
+            dead_links.append(finding)
+    return dead_links
 
 
 def petition_checks(actor: Actor, petition: Petition, *, stored: ItemChecks | None = None) -> list[Check]:
@@ -410,12 +415,12 @@ def _numbers(odd: list[str]) -> Check:
 
 def _missing(lacking: list[str], *, has_body: bool) -> Check:
     words = {"type": gettext("type"), "description": gettext("summary"), "website": gettext("website")}
-    found = []
+    sentences = []
     if lacking:
-        found.append(gettext("required: %(fields)s") % {"fields": ", ".join(words[name] for name in lacking)})
+        sentences.append(gettext("required: %(fields)s") % {"fields": ", ".join(words[name] for name in lacking)})
     if not has_body:
-        found.append(gettext("recommended: full description"))
-    return Check("missing", not lacking, "; ".join(found) or gettext("none"))
+        sentences.append(gettext("recommended: full description"))
+    return Check("missing", not lacking, "; ".join(sentences) or gettext("none"))
 
 
 def open_stamps() -> dict[str, str]:
@@ -434,16 +439,17 @@ def open_stamps() -> dict[str, str]:
 def _stamp(subject: str) -> str:
     """Return the stamp of an item; "" if it is not open."""
     kind, _, key = subject.partition(":")
-    found: str | int | None = None
+    version: int | None = None
     if kind == "company":
-        found = Company.objects.filter(state=State.SUBMITTED, slug=key).values_list("version", flat=True).first()
+        version = Company.objects.filter(state=State.SUBMITTED, slug=key).values_list("version", flat=True).first()
     elif kind == "change":
         changes = PendingChange.objects.filter(decision="", pk=key)
-        found = changes.values_list("company__version", flat=True).first()
+        version = changes.values_list("company__version", flat=True).first()
     else:
-        versions = Petition.objects.filter(decision="", pk=key).values_list("company__version", "person__version")
-        found = next((one or other for one, other in versions), None)
-    return "" if found is None else str(found)
+        petitions = Petition.objects.filter(decision="", pk=key)
+        for of_company, of_person in petitions.values_list("company__version", "person__version"):
+            version = of_company or of_person
+    return "" if version is None else str(version)
 
 
 def check_item(run: JobRun) -> None:
@@ -455,11 +461,11 @@ def check_item(run: JobRun) -> None:
     _store(subject, stamp, links_found=None)
     if not config.current().link_checks:
         return
-    found = []
+    findings = []
     for link in _links_of(subject):
         run.check()
-        found.append(look(link).to_wire())
-    _store(subject, stamp, links_found=found)
+        findings.append(look(link).to_wire())
+    _store(subject, stamp, links_found=findings)
 
 
 def _links_of(subject: str) -> list[str]:
@@ -470,7 +476,8 @@ def _links_of(subject: str) -> list[str]:
         slug = PendingChange.objects.values_list("company__slug", flat=True).get(pk=key)
         return links_in(listings.get_company(SYSTEM, slug).bundle["company"])
     petition = Petition.objects.select_related("company").get(pk=key)
-    return links_in({name: each["after"] for name, each in claims.describe(petition).items()})
+    difference = claims.describe(petition)
+    return links_in({name: values["after"] for name, values in difference.items()})
 
 
 def _store(subject: str, stamp: str, *, links_found: list[JSONObject] | None) -> None:
@@ -480,7 +487,9 @@ def _store(subject: str, stamp: str, *, links_found: list[JSONObject] | None) ->
         row.links = links_found
     row.save()
     failed = [check.name for check in checks_of(SYSTEM, subject) if check.passed is False]
-    ItemChecks.objects.filter(pk=row.pk).update(attention=f" {' '.join(failed)} " if failed else "")
+    # With a blank on both sides of each name, so that a search for one in blanks finds no part of another.
+    attention = f" {' '.join(failed)} " if failed else ""
+    ItemChecks.objects.filter(pk=row.pk).update(attention=attention)
 
 
 def sweep() -> int:

@@ -200,8 +200,8 @@ def count_gaps(actor: Actor) -> dict[str, int]:
     """
     require_reviewer(actor, _MODERATION)
     counts = {name: Count("pk", filter=lacking) for name, lacking in _gaps().items()}
-    found: dict[str, int] = Company.objects.filter(published=True).aggregate(**counts)
-    return found
+    lacking_by_name: dict[str, int] = Company.objects.filter(published=True).aggregate(**counts)
+    return lacking_by_name
 
 
 class ModeratedRow(NamedTuple):
@@ -229,23 +229,23 @@ def list_rows(
         Forbidden: the actor is not a reviewer.
     """
     require_reviewer(actor, _MODERATION)
-    found: QuerySet[Any] = Company.objects.all() if kind == "companies" else Person.objects.all()
+    rows: QuerySet[Any] = Company.objects.all() if kind == "companies" else Person.objects.all()
     if words:
-        found = found.filter(Q(name__icontains=words) | Q(slug__icontains=words))
+        rows = rows.filter(Q(name__icontains=words) | Q(slug__icontains=words))
     if state:
-        found = found.filter(published=state == "public")
+        rows = rows.filter(published=state == "public")
     if gap and kind == "companies":
-        found = found.filter(_gaps()[gap], published=True)
-    rows = Page.of(found.order_by("name", "pk"), page, page_size)
-    return rows.with_items([_row(kind, each) for each in rows.items])
+        rows = rows.filter(_gaps()[gap], published=True)
+    rows_of_page = Page.of(rows.order_by("name", "pk"), page, page_size)
+    return rows_of_page.with_items([_row(kind, row) for row in rows_of_page.items])
 
 
 def find_rows(actor: Actor, kind: str, slugs: Sequence[str]) -> list[ModeratedRow]:
     """Return those of *slugs* that exist, by name; raise BadRequest for none or too many."""
     require_reviewer(actor, _MODERATION)
     _check_selection(slugs)
-    found: QuerySet[Any] = Company.objects.all() if kind == "companies" else Person.objects.all()
-    return [_row(kind, each) for each in found.filter(slug__in=slugs).order_by("name", "pk")]
+    rows: QuerySet[Any] = Company.objects.all() if kind == "companies" else Person.objects.all()
+    return [_row(kind, row) for row in rows.filter(slug__in=slugs).order_by("name", "pk")]
 
 
 def move_several(actor: Actor, kind: str, step: str, slugs: Sequence[str], note: str) -> list[Result]:

@@ -6,7 +6,7 @@ The number of queries does not depend on the length of the queue. Every operatio
 a reviewer.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
@@ -188,10 +188,10 @@ def count_queue(actor: Actor, found: InboxFilter | None = None) -> int:
 def count_kinds(actor: Actor, found: InboxFilter | None = None) -> dict[str, int]:
     """Count the items of each kind that a filter finds, whatever its kind; kinds without any are left out."""
     require_reviewer(actor, TASK)
-    given = found or InboxFilter()
-    parts = _parts(actor, InboxFilter("", given.state, given.assignee, given.check, given.words))
-    counts = {"listing": parts["company"].count(), "change": parts["change"].count()}
-    of_kind = parts["petition"].values("kind").annotate(count=Count("pk"))
+    inbox_filter = replace(found or InboxFilter(), kind="")
+    rows_by_kind = _parts(actor, inbox_filter)
+    counts = {"listing": rows_by_kind["company"].count(), "change": rows_by_kind["change"].count()}
+    of_kind = rows_by_kind["petition"].values("kind").annotate(count=Count("pk"))
     counts |= {row["kind"]: row["count"] for row in of_kind.values("kind", "count")}
     return {kind: counts[kind] for kind in KINDS if counts.get(kind)}
 
@@ -201,12 +201,12 @@ def list_queue(
 ) -> Page[QueueItem]:
     """Return the items that a filter finds, by default all that wait, oldest first."""
     require_reviewer(actor, TASK)
-    given = found or InboxFilter()
-    sign = "-" if given.newest else ""
-    parts = _parts(actor, given)
-    rows = _union(parts).order_by(f"{sign}since", f"{sign}of", f"{sign}pk")
+    inbox_filter = found or InboxFilter()
+    sign = "-" if inbox_filter.newest else ""
+    rows_by_kind = _parts(actor, inbox_filter)
+    rows = _union(rows_by_kind).order_by(f"{sign}since", f"{sign}of", f"{sign}pk")
     here = list(rows[(page - 1) * page_size : page * page_size])
-    return Page(_described(actor, here), page, page_size, _count(parts))
+    return Page(_described(actor, here), page, page_size, _count(rows_by_kind))
 
 
 def next_item(actor: Actor, found: InboxFilter, subject: str) -> QueueItem | None:
@@ -314,16 +314,16 @@ def _rows_in(state: ItemState) -> dict[str, QuerySet[Any]]:
 
 
 def _words(of: str, words: str) -> Q:
-    given = words.strip()[:MAX_WORDS]
+    text = words.strip()[:MAX_WORDS]
     if of == "company":
-        owned = Ownership.objects.filter(company=OuterRef("pk"), account__email__icontains=given)
-        return Q(name__icontains=given) | Q(slug__icontains=given) | Q(Exists(owned))
+        owned = Ownership.objects.filter(company=OuterRef("pk"), account__email__icontains=text)
+        return Q(name__icontains=text) | Q(slug__icontains=text) | Q(Exists(owned))
     columns = ["company__name", "company__slug", "account__email"]
     if of == "petition":  # it can be of a person
         columns += ["person__name", "person__slug"]
     contains = Q()
     for column in columns:
-        contains |= Q(**{f"{column}__icontains": given})
+        contains |= Q(**{f"{column}__icontains": text})
     return contains
 
 
@@ -393,9 +393,9 @@ def _descriptions(here: list[tuple[str, int, datetime]]) -> dict[tuple[str, int]
     keys: dict[str, list[int]] = {"company": [], "change": [], "petition": []}
     for of, key, _ in here:
         keys[of].append(key)
-    found: dict[tuple[str, int], dict[str, Any]] = {}
+    descriptions: dict[tuple[str, int], dict[str, Any]] = {}
     for company in Company.objects.filter(pk__in=keys["company"]).prefetch_related("owners"):
-        found["company", company.pk] = {
+        descriptions["company", company.pk] = {
             "subject": f"company:{company.slug}",
             "kind": "listing",
             "name": company.name,
@@ -404,7 +404,7 @@ def _descriptions(here: list[tuple[str, int, datetime]]) -> dict[tuple[str, int]
             "decision": "" if company.state == State.SUBMITTED else company.state,
         }
     for change in PendingChange.objects.filter(pk__in=keys["change"]).select_related("company", "account"):
-        found["change", change.pk] = {
+        descriptions["change", change.pk] = {
             "subject": f"change:{change.pk}",
             "kind": "change",
             "name": change.company.name,
@@ -412,11 +412,11 @@ def _descriptions(here: list[tuple[str, int, datetime]]) -> dict[tuple[str, int]
             "fields": tuple(change.changes),
             "decision": change.decision,
         }
-    asked = list(Petition.objects.filter(pk__in=keys["petition"]).select_related("account", "company", "person"))
-    proven = _proven(asked)
-    for petition in asked:
+    petitions = list(Petition.objects.filter(pk__in=keys["petition"]).select_related("account", "company", "person"))
+    proven = _proven(petitions)
+    for petition in petitions:
         is_claim = petition.kind == Petition.RequestKind.CLAIM
-        found["petition", petition.pk] = {
+        descriptions["petition", petition.pk] = {
             "subject": f"petition:{petition.pk}",
             "kind": petition.kind,
             "name": str(petition.company or petition.person),
@@ -425,12 +425,14 @@ def _descriptions(here: list[tuple[str, int, datetime]]) -> dict[tuple[str, int]
             "decision": petition.decision,
             "is_proven": is_claim and (petition.company_id, petition.account_id) in proven,
         }
-    return found
+    return descriptions
 
 
-def _proven(asked: list[Petition]) -> set[tuple[int | None, int]]:
-    claimed = [each.company_id for each in asked if each.kind == Petition.RequestKind.CLAIM]
-    if not claimed:
+def _proven(petitions: list[Petition]) -> set[tuple[int | None, int]]:
+    claims = [petition for petition in petitions if petition.kind == Petition.RequestKind.CLAIM]
+    if not claims:
         return set()
-    proofs = DomainProof.objects.filter(company__in=claimed, state=DomainProof.ProofState.VERIFIED)
+    proofs = DomainProof.objects.filter(
+        company__in=[claim.company_id for claim in claims], state=DomainProof.ProofState.VERIFIED
+    )
     return set(proofs.values_list("company_id", "account_id"))

@@ -148,15 +148,15 @@ TEXTS: Final[list[Searched]] = [
 
 def find_mentions(*texts: str, besides: Person | None = None) -> list[Mention]:
     """Return the texts that contain one of *texts*, in any case; the profile of *besides* is left out."""
-    wanted: set[str] = set()
+    spellings: set[str] = set()
     for text in texts:
         if text:
             # Columns of JSON have some characters of a text as escapes.
-            wanted |= {text, msgspec.json.encode(text).decode()[1:-1]}
+            spellings |= {text, msgspec.json.encode(text).decode()[1:-1]}
     mentions: dict[Mention, None] = {}
     for table in TEXTS:
         for column in _columns(table):
-            for row in _rows(table, column, wanted):
+            for row in _rows(table, column, spellings):
                 if besides is None or not _is_of(row, besides):
                     where, address = table.where(row)
                     mentions[Mention(table.what, where, column, address)] = None
@@ -173,11 +173,11 @@ def _columns(table: Searched) -> Iterator[str]:
             yield column.name
 
 
-def _rows(table: Searched, field: str, wanted: set[str]) -> Iterator[models.Model]:
+def _rows(table: Searched, field: str, spellings: set[str]) -> Iterator[models.Model]:
     # As plain text: a JSON column would compare with the encoded form of the whole value.
     rows = table.model._default_manager.annotate(searched=Cast(field, TextField()))  # noqa: SLF001 - Django's public name
     contains = Q(pk__in=[])
-    for text in wanted:
+    for text in spellings:
         contains |= Q(searched__icontains=text)
     return rows.filter(contains).select_related(*table.related).order_by("pk").iterator()
 
@@ -202,9 +202,11 @@ class Named(NamedTuple):
 def without(value: Any, person: Named) -> Any:
     """Return a JSON value without the positions of a person."""
     if isinstance(value, dict):
-        return {key: without(each, person) for key, each in value.items() if not person.is_in(each)}
+        members = {name: member for name, member in value.items() if not person.is_in(member)}
+        return {name: without(member, person) for name, member in members.items()}
     if isinstance(value, list):
-        return [without(each, person) for each in value if not person.is_in(each)]
+        items = [item for item in value if not person.is_in(item)]
+        return [without(item, person) for item in items]
     return value
 
 
@@ -365,7 +367,8 @@ def _remove_traces(
     companies = {company.pk for company in named}
     for person_slug in all_slugs:
         companies |= remove_from_values(Named(person_slug, name), companies)
-    forget_in_reports(person.pk, ErasedPerson(all_slugs, name if has_own_name else ""))
+    erased = ErasedPerson(all_slugs, name if has_own_name else "")
+    forget_in_reports(person.pk, erased)
     company_slugs = Company.objects.filter(pk__in=companies).values_list("slug", flat=True)
     suppression.suppress(key, all_slugs, person.document_id, name, company_slugs)
     forget_person(all_slugs)

@@ -72,8 +72,8 @@ def can_name(person: Person, actor: Actor | None) -> bool:
 
 def open_requests(company: Company) -> dict[str, PositionRequest]:
     """Return the undecided requests of a listing, by the id of the position."""
-    found = PositionRequest.objects.filter(company=company, decision="").select_related("person")
-    return {request.item: request for request in found}
+    requests = PositionRequest.objects.filter(company=company, decision="").select_related("person")
+    return {request.item: request for request in requests}
 
 
 def positions_of(person: Person) -> QuerySet[Position]:
@@ -87,25 +87,25 @@ def positions_of(person: Person) -> QuerySet[Position]:
 def recent_refusals(company: Company) -> list[Refusal]:
     """Return the people whom the listing cannot ask at present."""
     since = now() - REMEMBERED
-    found = PositionRequest.objects.filter(company=company, decision__in=REFUSED, decided_at__gt=since)
-    rows = found.order_by("decided_at").values_list("person__slug", "person__name", "decided_at")
+    refused = PositionRequest.objects.filter(company=company, decision__in=REFUSED, decided_at__gt=since)
+    rows = refused.order_by("decided_at").values_list("person__slug", "person__name", "decided_at")
     return [Refusal(slug, name, at + REMEMBERED) for slug, name, at in rows if at]
 
 
 def people_named(names: Iterable[str], actor: Actor) -> dict[str, list[str]]:
     """Return the slugs of public people, and of the actor's own profile, by :func:`name_key` of each of *names*."""
-    wanted = {name_key(name): name for name in names}
+    names_by_key = {name_key(name): name for name in names}
     slugs_by_key: dict[str, list[str]] = defaultdict(list)
-    if not wanted:
+    if not names_by_key:
         return slugs_by_key
     # A key has the form of a slug: so people are found whose name is spelled otherwise, by an index.
-    named = Person.objects.filter(Q(slug__in=list(wanted)) | Q(name__in=list(wanted.values())))
+    named = Person.objects.filter(Q(slug__in=list(names_by_key)) | Q(name__in=list(names_by_key.values())))
     visible = Q(published=True)
     if actor.account_id is not None:
         visible |= Q(account_id=actor.account_id)
     for slug, name in named.filter(visible).order_by("pk").values_list("slug", "name"):
         key = name_key(name)
-        if key in wanted:  # a person may have the slug and another name
+        if key in names_by_key:  # a person may have the slug and another name
             slugs_by_key[key].append(slug)
     return slugs_by_key
 
@@ -160,12 +160,12 @@ def add_named_people(actor: Actor, company: Company) -> None:
     """
     asked = PositionRequest.objects.filter(company=company, decision="").values("item")
     places = list(Position.objects.filter(company=company, person=None).exclude(item_id__in=asked).order_by("rank"))
-    known = people_named({place.name for place in places}, actor)
+    slugs_by_key = people_named({place.name for place in places}, actor)
     refused = {name_key(refusal.name) for refusal in recent_refusals(company)}
     made: dict[str, Person] = {}
     for place in places:
         key = name_key(place.name)
-        if key in known or key in refused:
+        if key in slugs_by_key or key in refused:
             continue
         if key not in made:  # a name in two positions of a listing is one person
             made[key] = make_person(place.name)
@@ -253,10 +253,10 @@ def compare_positions(change: Any, difference: Difference, guard: ListGuard) -> 
     """
     team = _Team.read(guard.company)
     kind: Any = settings.SCHEMA.bundle.by_name["positions"].kind
-    given = guard.resolve(kind, ("positions",), change, [place.row.to_document() for place in team.places])
+    rows = guard.resolve(kind, ("positions",), change, [place.row.to_document() for place in team.places])
     added = len(change.add) if isinstance(change, ItemChange) else 0
     naming = _Naming(guard, team, added=added)
-    after = naming.resolve(given)
+    after = naming.resolve(rows)
     difference.profiles = naming.profiles
     if after == team.places:
         return
@@ -270,7 +270,8 @@ def compare_positions(change: Any, difference: Difference, guard: ListGuard) -> 
         columns = []
         for place in after:
             person = team.people.get(place.row.slug)
-            columns.append((place.row.item_id, place.columns(person.pk if person else None)))
+            person_key = person.pk if person else None
+            columns.append((place.row.item_id, place.columns(person_key)))
         write_rows(Position, team.company, team.stored, columns)
         requests = {place.request for place in team.places if place.request}
         kept_requests = {place.request for place in after}

@@ -105,8 +105,8 @@ def answer_positions(
         NotFound: an id is not one of the person's positions.
         Conflict: the listing changed or withdrew the position since it was read.
     """
-    given = [*confirm, *decline, *end]
-    if len(given) > MAX_ANSWERS or len(set(given)) != len(given):
+    ids = [*confirm, *decline, *end]
+    if len(ids) > MAX_ANSWERS or len(set(ids)) != len(ids):
         raise BadRequest(
             Phrase("Each position can be answered once, at most {limit} in one call.", limit=MAX_ANSWERS), _HINT
         )
@@ -114,7 +114,7 @@ def answer_positions(
         person = Person.objects.filter(account_id=actor.account_id or 0).first()
         if person is None:
             raise BadRequest("This account has no profile.", "Claim or create your profile at /manage/profile first.")
-        companies = _lock_companies(person, given)
+        companies = _lock_companies(person, ids)
         answers = _answers_by_company(person, confirm, (*decline, *end))
         if not dry_run:
             for key in companies:
@@ -123,7 +123,7 @@ def answer_positions(
             without_person = [key for key in companies if answers[key].declined or answers[key].ended]
             if _retires_exports(person, without_person):
                 retire_exports()
-    return len(given)
+    return len(ids)
 
 
 def _answers_by_company(person: Person, confirmed: Sequence[str], removed: Sequence[str]) -> dict[int, _Answers]:
