@@ -41,15 +41,13 @@ def move(source: Config, target: Config, *, tell: Tell = lambda _: None) -> Load
     alike = _place(source) == _place(target)
     target.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     _require_working_store()
-    living = RunningInstance(
-        source,
-        SOURCE,
-        None if alike else storage_at(source.data / "blobs", source.storage_url),
-        check=_require_exclusive,
-    )
+    # Files of documents that both instances have in one place stay there.
+    source_files = None if alike else storage_at(source.data / "blobs", source.storage_url)
+    target_files = None if alike else storage()
+    living = RunningInstance(source, SOURCE, source_files, check=_require_exclusive)
     try:
         with closing(living.parts()) as parts:
-            loaded = load(parts, target, None if alike else storage(), tell=tell)
+            loaded = load(parts, target, target_files, tell=tell)
         for folder in suppression.folders_of(source.data):
             suppression.remember_folder(target.data, folder)
         return loaded

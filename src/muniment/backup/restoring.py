@@ -244,9 +244,9 @@ class _Loading:
             raise Damaged("The backup has no manifest.")
         self._tell("counting")
         for name in self.loaded.header.tables:
-            found, wanted = rows.count(HERE, self._tables[name]).count(), manifest.tables[name]
-            if found != wanted:
-                raise Mismatch(f"{name} has {found.n:,} rows instead of {wanted.n:,}, or their content differs")
+            restored, backed_up = rows.count(HERE, self._tables[name]).count(), manifest.tables[name]
+            if restored != backed_up:
+                raise Mismatch(f"{name} has {restored.n:,} rows instead of {backed_up.n:,}, or their content differs")
         if self._storage is not None and self._blobs.count() != manifest.blobs:
             raise Mismatch("the document files do not match the manifest")
         rows.set_next_ids(HERE, self._tables, self.loaded.header.next_ids)
@@ -269,7 +269,8 @@ class _Loading:
         self.loaded.erased = erase_suppressed(keys)
         if self.loaded.erased:
             self.loaded.notes.append(f"{self.loaded.erased:,} people who were erased since then were erased again.")
-        if names := remove_suppressed(keys):
+        names = remove_suppressed(keys)
+        if names:
             self.loaded.erased += names
             self.loaded.notes.append(f"{names:,} former names that were removed since then were removed again.")
         self.loaded.notes += [f"{message}." for message in suppression.warnings(keys)]
@@ -348,7 +349,12 @@ def _migrate_to(wanted: frozenset[tuple[str, str]]) -> None:
     """Apply the migrations of an earlier version."""
     executor = MigrationExecutor(connection)
     nodes = executor.loader.graph.node_map
-    executor.migrate([key for key in sorted(wanted) if not wanted & {child.key for child in nodes[key].children}])
+    last_migrations = []
+    for key in sorted(wanted):
+        children = {child.key for child in nodes[key].children}
+        if children.isdisjoint(wanted):
+            last_migrations.append(key)
+    executor.migrate(last_migrations)
 
 
 def _migrate() -> None:

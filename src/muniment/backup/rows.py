@@ -146,12 +146,11 @@ def unknown(migrations: Migrations) -> list[str]:
 def tables(migrations: frozenset[tuple[str, str]]) -> dict[str, Table]:
     """Return every table of a database with *migrations*, the feed and the log; raise TypeError for unknown types."""
     state = loader().project_state(list(migrations))
-    found = [
-        _table(model)
-        for model in state.apps.get_models(include_auto_created=True)
-        if model._meta.managed and not model._meta.proxy  # noqa: SLF001 - documented by Django
-    ]
-    every = (*found, CHANGES_TABLE, _CHAIN_TABLE, *_LOG_TABLES)
+    of_models = []
+    for model in state.apps.get_models(include_auto_created=True):
+        if model._meta.managed and not model._meta.proxy:  # noqa: SLF001 - documented by Django
+            of_models.append(_table(model))
+    every = (*of_models, CHANGES_TABLE, _CHAIN_TABLE, *_LOG_TABLES)
     return {table.name: table for table in every if table.name not in LEFT_OUT}
 
 
@@ -168,11 +167,11 @@ def _type(field: "Field[Any, Any]") -> str:
     column: Any = field
     while column.remote_field is not None:
         column = column.target_field
-    found = str(column.get_internal_type())
-    if found not in _PLAIN and found not in _OUT:
-        message = f"{field} is a {found}, which backups do not support"
+    internal_type = str(column.get_internal_type())
+    if internal_type not in _PLAIN and internal_type not in _OUT:
+        message = f"{field} is a {internal_type}, which backups do not support"
         raise TypeError(message)
-    return found
+    return internal_type
 
 
 def read(using: str, table: Table) -> Iterator[bytes]:
@@ -255,13 +254,13 @@ def filled(using: str) -> list[str]:
     if "django_migrations" not in present:
         return []
     known = applied(using) & set(loader().disk_migrations or ())
-    found = []
+    with_rows = []
     with connection.cursor() as cursor:
         for name in sorted((tables(known).keys() - IN_EVERY_INSTANCE) & set(present)):
             cursor.execute(f"SELECT 1 FROM {connection.ops.quote_name(name)} LIMIT 1")
             if cursor.fetchone():
-                found.append(name)
-    return found
+                with_rows.append(name)
+    return with_rows
 
 
 def next_ids(using: str, known: dict[str, Table]) -> dict[str, int]:

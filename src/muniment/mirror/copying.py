@@ -168,32 +168,35 @@ class Following(ABC):
             BadRequest: the origin has none, or their list or a file is not as it should be.
         """
         listed = self._origin.read("/api/v1/exports", _Exports).data
-        chosen = {kind: self._newest(listed, kind) for kind in NAMES}
-        editions = {export.edition for export in chosen.values()}
+        newest = {kind: self._newest(listed, kind) for kind in NAMES}
+        editions = {export.edition for export in newest.values()}
         if len(editions) != 1:
             raise self._foreign("its exports are of several editions")
         (edition,) = editions
         place = self._place_of(edition)
         folder = self.folder / DOWNLOADS
         folder.mkdir(mode=0o700, exist_ok=True)
-        names = {export.name for export in chosen.values()}
+        names = {export.name for export in newest.values()}
         for former in folder.iterdir():
             if former.name not in names:
                 former.unlink()
         files: dict[Kind, Path] = {}
-        for kind, export in chosen.items():
+        for kind, export in newest.items():
             files[_kind(kind)] = folder / export.name
             file = File(f"/exports/{export.name}", export.bytes, export.sha256)
             self._origin.download(file, folder / export.name)
-        rows = {_kind(kind): export.rows for kind, export in chosen.items()}
-        return Snapshot(place, max(export.at for export in chosen.values()), files, rows)
+        rows = {_kind(kind): export.rows for kind, export in newest.items()}
+        return Snapshot(place, max(export.at for export in newest.values()), files, rows)
 
     def _newest(self, listed: list[_Export], kind: str) -> _Export:
         begin = f"{NAMES[kind]}-"
-        found = [each for each in listed if each.name.startswith(begin) and each.name.endswith(".jsonl.gz")]
-        if not found:
+        exports = []
+        for export in listed:
+            if export.name.startswith(begin) and export.name.endswith(".jsonl.gz"):
+                exports.append(export)
+        if not exports:
             raise self._foreign(f"it lists no export of {NAMES[kind]}")
-        return max(found, key=lambda export: export.edition)
+        return max(exports, key=lambda export: export.edition)
 
     def _place_of(self, edition: int) -> Place:
         """Return the place of an edition in the feed."""
@@ -205,7 +208,8 @@ class Following(ABC):
         page = self._page(Place("", edition, None), limit=1, has_documents=False)
         if page is None or page.head < edition:
             raise self._foreign("its exports are newer than its changes")
-        return Place(page.feed_id, edition, page.chain if page.next_after == edition else None)
+        chain = page.chain if page.next_after == edition else None
+        return Place(page.feed_id, edition, chain)
 
     def follow(self, place: Place, schema: Schema, *, waits: bool) -> Place:
         """
@@ -245,9 +249,12 @@ class Following(ABC):
     def _page(self, place: Place, *, limit: int, has_documents: bool, waits_s: int = 0) -> Page | None:
         """Return a page of changes; None if the origin refuses the place."""
         path = f"/api/v1/changes?after={place.after}&limit={limit}"
-        path += f"&chain={place.chain}" if place.chain else ""
-        path += "&include=document" if has_documents else ""
-        path += f"&waitSeconds={waits_s}" if waits_s else ""
+        if place.chain:
+            path += f"&chain={place.chain}"
+        if has_documents:
+            path += "&include=document"
+        if waits_s:
+            path += f"&waitSeconds={waits_s}"
         answer = self._origin.get(path, expected=_EXPECTED, waits_s=waits_s)
         return None if answer.status in _EXPECTED else self._origin.decoded(answer.body, Page)
 
@@ -299,8 +306,10 @@ class Mirror(Following):
             if epoch == published.UNBUILT or not published.is_current(file):
                 return None
             link = public_log.latest_link(file)
-            known = None if link is None or link.sequence != edition else bytes(link.chain).hex()
-            return Place(published.feed_of(epoch), edition, known)
+            chain = None
+            if link is not None and link.sequence == edition:
+                chain = bytes(link.chain).hex()
+            return Place(published.feed_of(epoch), edition, chain)
 
     def build(self, snapshot: Snapshot, schema: Schema) -> None:
         """

@@ -156,7 +156,10 @@ class Merge(Following):
             else:
                 lines[kind].append(_line_of(kind, data))
         if any(lines.values()):
-            self._imported(lines, {kind: {_key_of(kind, line) for line in lines[kind]} for kind in self._kinds})
+            keys: dict[str, set[str]] = {}
+            for kind in self._kinds:
+                keys[kind] = {_key_of(kind, line) for line in lines[kind]}
+            self._imported(lines, keys)
         self._unlist(gone)
         self._write_note(Place(page.feed_id, page.next_after, page.chain))
 
@@ -244,7 +247,8 @@ class Merge(Following):
             if row.has_owner:
                 self._tells(f"{row} stays public, and the origin no longer has it")
         rows = [row for row in gone.rows if not row.has_owner]
-        return Pruning(rows, gone.refusal if rows else "")
+        refusal = gone.refusal if rows else ""
+        return Pruning(rows, refusal)
 
     def _from_elsewhere(self, kind: Kind, keys: Collection[str]) -> set[str]:
         """Return those of the *keys* that rows have here which the origin did not bring."""
@@ -292,7 +296,9 @@ def _chunks(keys: Collection[str]) -> Iterator[list[str]]:
 def _people_of(row: JSONObject) -> Iterator[JSONObject]:
     """Yield the people whom the positions of a company name by slug; the importer refuses what has another form."""
     positions = row.get("positions")
-    for position in positions if isinstance(positions, list) else ():
+    if not isinstance(positions, list):
+        return
+    for position in positions:
         person = position.get("person") if isinstance(position, dict) else None
         if isinstance(person, dict) and isinstance(person.get("slug"), str):
             yield person

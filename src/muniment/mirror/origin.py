@@ -81,20 +81,23 @@ def origin_address(text: str) -> str:
     Raises:
         BadRequest: it is not the address of a website.
     """
-    parts = urlsplit(text.strip())
+    url = urlsplit(text.strip())
     try:
-        port = parts.port
+        port = url.port
     except ValueError:
         port = -1
-    is_of_website = parts.scheme in {"http", "https"} and port != -1
-    has_more = parts.username or parts.password or parts.query or parts.fragment or parts.path.strip("/")
-    if not parts.hostname or not is_of_website or has_more:
+    host = url.hostname or ""
+    is_of_website = host and url.scheme in {"http", "https"} and port != -1
+    has_more = url.username or url.password or url.query or url.fragment or url.path.strip("/")
+    if not is_of_website or has_more:
         raise BadRequest(
             Phrase("{address} is not the address of a registry.", address=text[:200]),
             "Give it without a path, such as https://registry.example",
         )
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}" + (f":{port}" if port else "")
+    if ":" in host:
+        host = f"[{host}]"
+    address = f"{url.scheme}://{host}"
+    return f"{address}:{port}" if port else address
 
 
 class Origin:
@@ -236,32 +239,24 @@ class Origin:
 
     def _continue(self, file: File, to: Path) -> None:
         """Fetch what a file lacks."""
-        present = to.stat().st_size if to.exists() else 0
-        if present > file.size_bytes:
+        at_first = to.stat().st_size if to.exists() else 0
+        if at_first > file.size_bytes:
             to.unlink()
-            present = 0
-        if present == file.size_bytes:
+            at_first = 0
+        if at_first == file.size_bytes:
             return
         headers = {"Accept": "application/gzip"}
-        if present:
-            headers["Range"] = f"bytes={present}-"
-        seconds = ANSWER_S + (file.size_bytes - present) / SLOWEST_BYTES_A_SECOND
-        at_first = present
+        if at_first:
+            headers["Range"] = f"bytes={at_first}-"
+        seconds = ANSWER_S + (file.size_bytes - at_first) / SLOWEST_BYTES_A_SECOND
         try:
             with self._asked(file.path, headers, seconds) as response:
+                start = at_first
                 if response.status == HTTPStatus.OK:
-                    present = 0  # the origin sends all of it
-                elif response.status != HTTPStatus.PARTIAL_CONTENT or not present:
+                    start = 0  # the origin sends all of it
+                elif response.status != HTTPStatus.PARTIAL_CONTENT or not at_first:
                     raise self._unexpected(file.path, response)
-                with to.open("r+b" if present else "wb") as out:
-                    out.seek(present)
-                    while present < file.size_bytes:
-                        piece = response.read1(min(PIECE_BYTES, file.size_bytes - present))
-                        if not piece:
-                            break
-                        out.write(piece)
-                        present += len(piece)
-                    out.truncate()
+                present = _write_from(start, response, file, to)
         except _Later as later:
             later.has_progress = to.exists() and to.stat().st_size > at_first
             raise
@@ -337,6 +332,21 @@ class _Later(Exception):  # noqa: N818 - a state of the origin
     def __init__(self, reason: str, after_s: float = 0, *, has_progress: bool = False) -> None:
         super().__init__(reason)
         self.after_s, self.has_progress = after_s, has_progress
+
+
+def _write_from(start: int, response: http.client.HTTPResponse, file: File, to: Path) -> int:
+    """Write what a response sends of a file, from *start* on, and return how many bytes of it are there then."""
+    present = start
+    with to.open("r+b" if start else "wb") as out:
+        out.seek(start)
+        while present < file.size_bytes:
+            piece = response.read1(min(PIECE_BYTES, file.size_bytes - present))
+            if not piece:
+                break
+            out.write(piece)
+            present += len(piece)
+        out.truncate()
+    return present
 
 
 def _connect(address: tuple[str, int], timeout: float, *_: object) -> socket.socket:

@@ -399,13 +399,16 @@ class Verifier:
     def _key_of(self, log: _Log, former: VerifierKey | None) -> VerifierKey:
         """Return the key that must have signed: the one that the known key leads to, or the log's own on first use."""
         try:
-            known = VerifierKey.parse(self._expected_key or log.keys[0]) if self._expected_key or not former else former
+            if former is not None and not self._expected_key:
+                first_key = former
+            else:
+                first_key = VerifierKey.parse(self._expected_key or log.keys[0])
         except NoteError as error:
             if self._expected_key:
                 message = Phrase("--key is malformed: {reason}.", reason=str(error))
                 raise BadRequest(message, "Give it as the operator publishes it: name+id+key.") from None
             raise self._foreign(str(error)) from None
-        key = self._successors(log, known)[-1]
+        key = self._successors(log, first_key)[-1]
         if former is not None and self._successors(log, former)[-1] != key:
             message = Phrase("The remembered key does not lead to --key: {key}", key=former.text())
             raise Conflict(message, "Ask the operator which one is right. Nothing was verified.")
@@ -744,7 +747,9 @@ class Verifier:
     def _key_of_document(self, kind: Kind, data: bytes) -> str:
         named = self._origin.decoded(data, _Named)
         item = _Item(slug=named.slug, framework_id=named.framework_id)
-        return _key_of_item(kind, named.company or item if kind == "company" else item)
+        if kind == "company" and named.company:
+            item = named.company
+        return _key_of_item(kind, item)
 
     def _compare_gone(
         self,
@@ -756,10 +761,10 @@ class Verifier:
         self._accept(self._get("/api/v1/log/checkpoint", most_bytes=MAX_NOTE_BYTES).body.decode(errors="replace"))
         self._read_leaves(frontier, latest)
         for kind, key in gone:
-            known = latest.get((kind, key))
-            if known is None or known.digest is None:
+            latest_of_document = latest.get((kind, key))
+            if latest_of_document is None or latest_of_document.digest is None:
                 continue
-            leaf = self._listed_leaves(known.leaf, 1)[0]
+            leaf = self._listed_leaves(latest_of_document.leaf, 1)[0]
             is_erased = leaf.key is None
             if not is_erased:
                 self._note_fault(f"{kind} {key} is not published, and the log has it: it was removed without a leaf")

@@ -203,10 +203,13 @@ class _Run:
         place.sweep()
         records = place.records()
         damaged = check_some(place, index, records, now())
-        good = [each for each in records if each.name not in index.damaged]
+        good = [record for record in records if record.name not in index.damaged]
         newest = good[-1] if good else None
-        name = self._free_name({each.name for each in records})
-        place.require_room(2 * newest.size_bytes if newest else 0)
+        name = self._free_name({record.name for record in records})
+        if newest is None:
+            place.require_room(0)
+        else:
+            place.require_room(2 * newest.size_bytes)
         self._write_suppressions()
         beside = Beside(place, index, storage(), name, self._pace)
         living = RunningInstance(self._config, "default", storage(), beside=beside.keep)

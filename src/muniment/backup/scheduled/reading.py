@@ -219,15 +219,20 @@ def choose(place: Place, at: datetime | None, *, damaged: dict[str, str] | None 
     early_enough = [record for record in good if _is_not_after(record, at)]
     if not early_enough:
         raise _no_choice(place, good, at)
-    chosen = early_enough[-1]
-    later_good = good[good.index(chosen) + 1 :]
-    later_damaged = [record for record in records if record.name in faults and record.made_at > chosen.made_at]
-    covered_at = chosen.made_at
+    newest = early_enough[-1]
+    later_good = good[good.index(newest) + 1 :]
+    later_damaged = _later_than(newest, [record for record in records if record.name in faults])
+    covered_at = newest.made_at
     if index.covered_at is not None and not later_damaged:
         # The index speaks of the newest backup: if that is damaged, this one covers nothing beyond its own time.
-        covered_at = max(index.covered_at, chosen.made_at)
+        covered_at = max(index.covered_at, newest.made_at)
     skipped = [f"{record.name} ({faults[record.name]})" for record in later_damaged if _is_not_after(record, at)]
-    return Choice(chosen, later_good[0] if later_good else None, covered_at, skipped)
+    next_good = later_good[0] if later_good else None
+    return Choice(newest, next_good, covered_at, skipped)
+
+
+def _later_than(backup: BackupRecord, records: list[BackupRecord]) -> list[BackupRecord]:
+    return [record for record in records if record.made_at > backup.made_at]
 
 
 def _is_not_after(record: BackupRecord, at: datetime | None) -> bool:
