@@ -129,7 +129,7 @@ def test_words_of_the_mapping_give_choices(tmp_path):
 
 
 def test_people_have_declared_fields_too(tmp_path):
-    text = "First name,Last name,Born,Role,Company\nAda,Moor,1980-02-29,Chair,\n"
+    text = "First name,Last name,Born,Role,Company\nAda,Moor,29.02.1980,Chair,\n"
     import_table(prepared(tmp_path, text, "people.csv"))
     assert Person.objects.get(name="Ada Moor").extra == {"born": "1980-02-29"}
 

@@ -4,7 +4,7 @@ import pytest
 
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.headings import HeaderRow, header_row
+from muniment.registry.tables.headings import HeaderRow, header_row, kind_of_table
 from muniment.registry.tables.keeping import keep_all
 from muniment.registry.tables.persons import (
     LAST_FIRST,
@@ -77,6 +77,7 @@ def test_a_heading_whose_values_contradict_the_field_cannot_win():
         ("Category", ["D", "X", "A", "C", "B"]),
         ("Registration number", ["1", "2"]),
         ("Team", ["AE", "AF"]),
+        ("Twitter", ["we post a lot", "not yet there"]),
     ],
 )
 def test_values_that_the_field_cannot_have_leave_the_column_without_it(heading, values):
@@ -163,6 +164,27 @@ def test_names_that_no_list_has_with_positions_at_organizations_are_asked(headin
     assert (found.kind, found.check) == (PEOPLE, ["kind"])
 
 
+@pytest.mark.parametrize(("titles", "kind"), [(["Chair", "Pilot", "Clerk"], PEOPLE), (["Chair", "Pilot"], COMPANIES)])
+def test_names_are_persons_by_their_positions_only_if_half_of_them_have_one(titles, kind):
+    names = ["Xylo Qwert", "Bnmp Lkjh", "Zxcv Asdf", "Qwer Tyui", "Hjkl Poiu"]
+    rows = []
+    for n, name in enumerate(names):
+        title = titles[n] if n < len(titles) else ""
+        rows.append([f"p{n}", name, f"x{n}@alder.example", title, FIRMS[n // 2], "Rome"])
+    assert mapped(table(["id", "name", "email", "title", "company", "city"], *rows)).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("headings", "kind"),
+    [
+        (["First name", "Last name", "Website", "Industry"], PEOPLE),
+        (["First name", "Last name", "Website", "City", "Industry"], COMPANIES),
+    ],
+)
+def test_columns_of_companies_outweigh_names_in_parts_if_they_are_more(headings, kind):
+    assert kind_of_table(headings, "t.csv") == kind
+
+
 def test_companies_with_their_contacts_and_positions_stay_companies():
     rows = with_names(FIRMS, PERSONS, ["Chair", "Director"], ["https://a.example"])
     found = mapped(table(["Organization", "Contact name", "Position", "Website"], *rows))
@@ -177,6 +199,7 @@ def test_companies_with_their_contacts_stay_companies():
 def test_the_evidence_of_names():
     assert are_persons(PERSONS)
     assert are_persons(["Alder, Ida", "Birch, Tom"])
+    assert are_persons(["Ida Alder, PhD", "Tom Birch, MBA, CFA"])
     assert not are_persons(FIRMS)
     assert are_organizations(FIRMS)
     assert not are_organizations(PERSONS)
@@ -260,13 +283,20 @@ def test_last_and_first_names_are_turned_only_where_the_column_has_that_form():
         "Alder GmbH",
         "Bob & Cy Do",
         "Ida and Joe Birch",
+        "Maria del Carmen Ortega y Gasset de Elm Fir",
     ],
 )
 def test_what_is_no_name_of_one_person(text):
     assert not is_one_person(text)
 
 
-@pytest.mark.parametrize("text", ["Ida Alder", "Ludwig van der Elm", "José Ortega y Gasset", "山田 太郎", "Cher"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Ida Alder", "Ludwig van der Elm", "José Ortega y Gasset", "山田 太郎", "Cher"),
+        "Maria del Carmen Ortega y Gasset de Elm",
+    ],
+)
 def test_names_of_one_person(text):
     assert is_one_person(text)
 
@@ -352,6 +382,24 @@ def test_companies_with_only_a_name_are_rows_and_a_sentence_is_a_note():
     assert names == [*FIRMS, "Gorse Club", "Heath Club"]
     [told] = [each for each in found.losses if "note" in each.reason]
     assert told.example.startswith("Source:")
+
+
+@pytest.mark.parametrize(("width", "is_note"), [(2, False), (3, True)])
+def test_a_sentence_is_a_note_below_rows_of_three_cells_and_may_be_a_name_below_shorter_ones(width, is_note):
+    rows = [[name, "Rome", "https://a.example"][:width] for name in FIRMS]
+    found = converted(table(["Company", "City", "Website"][:width], *rows, [""], ["Alder: friends of trees"]))
+    assert [loss.row for loss in found.losses if "note" in loss.reason] == [9] * is_note
+    assert len(found.companies) == len(FIRMS) + (not is_note)
+
+
+def test_pages_of_a_profile_in_another_country_are_profiles():
+    rows = [[name, f"https://{'de' if n % 2 else 'fr'}.linkedin.com/company/c{n}"] for n, name in enumerate(FIRMS)]
+    assert fields(["Company", "Column"], *rows)["Column"] == "socials.linkedin"
+
+
+def test_the_name_of_a_company_keeps_its_comma():
+    found = mapped(table(["Company", "City"], ["Alder, Ida", "Rome"], ["Birch, Tom", "Oslo"]))
+    assert (found.kind, found.column[0].order) == (COMPANIES, "")
 
 
 def test_rows_that_are_no_companies_are_left_out_and_told_as_whole_rows():

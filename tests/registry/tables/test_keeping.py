@@ -28,6 +28,7 @@ def kind(*values):
     return column.kind
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
@@ -41,6 +42,8 @@ def kind(*values):
         (["north", "south", "east"], "text"),
         (["north"] * 10, "text"),
         (["A sentence, with a comma", "Another one, too"], "text"),
+        (["Salem, Oregon", "Portland, Oregon", "Salem, Oregon", "Portland, Oregon"], "text"),
+        (["oak, elm", "elm, oak", "oak, elm", "elm, oak"], "list"),
         ([], ""),
     ],
 )

@@ -113,6 +113,7 @@ def test_counts_are_whole():
     assert value("teamSize", "12 500,00 x", decimal=",") == "lost: is not a whole number"
 
 
+@pytest.mark.whole(keeps="all")
 @pytest.mark.parametrize(
     ("text", "options", "found"),
     [
@@ -131,6 +132,7 @@ def test_counts_are_whole():
         ("--€5", {"decimal": "."}, "lost: is not an amount"),
         ("-€-5", {"decimal": "."}, "lost: is not an amount"),
         ("€5 EUR", {"decimal": "."}, "5.00"),
+        ("€5", {"decimal": ".", "unit": 0}, "5.00"),
         ("€5 USD", {"decimal": "."}, "lost: is not an amount"),
     ],
 )

@@ -155,8 +155,7 @@ def _has_organization_word(text: str) -> bool:
     is_within = not text.isascii() and any(word in text for word in _words_of_east_asia())
     if is_within and _EAST_ASIAN_NAME.search(text):
         return True
-    separators = r"\s+" if is_within else r"[\s,/()]+"
-    return any(key(word) in words for word in re.split(separators, text))
+    return any(key(word) in words for word in re.split(r"[\s,/()]+", text))
 
 
 @functools.cache
