@@ -8,7 +8,6 @@ sizes, or the reason why there are none.
 
 import io
 import json
-import os
 import struct
 import sys
 import warnings
@@ -138,8 +137,6 @@ def _main() -> None:
         small, large = redraw(sys.stdin.buffer.read(), tuple(formats.split(",")), is_logo=kind == "logo")
     except NotAPicture as fault:
         said = json.dumps({"message": str(fault), "hint": fault.hint, "megapixels": fault.megapixels}).encode()
-    except MemoryError:
-        os._exit(confinement.NO_MEMORY)  # at once: what an orderly end needs may not be there
     else:
         said = OK + LENGTH.pack(len(small)) + small + large
     sys.stdout.buffer.write(said)
