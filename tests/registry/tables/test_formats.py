@@ -106,6 +106,8 @@ def test_what_was_left_out_while_reading_is_noted():
     assert sheet.notes == ["2 characters are not utf-8; set the right encoding in the mapping."]
     found = read_sheets(zipped({"a.csv": "Name,City\nAcme,Rome", "b.pdf": "%PDF-1"}), "two.zip")
     assert found[0].notes == ["b.pdf is a PDF, not a table. Save the table as CSV or XLSX, and import that file."]
+    (sheet,) = read_sheets(zipped({"a.zip": zipped({"b.csv": "Name,City\nAcme,Rome"})}), "zips.zip")
+    assert sheet.rows[1] == ["Acme", "Rome"], "an archive in an archive is read"
 
 
 def test_delimiters_and_quotes():

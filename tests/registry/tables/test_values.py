@@ -93,7 +93,8 @@ def test_founding_dates_keep_what_they_have():
         "2001-05",
         "1998-09-03",
     ]
-    assert value("createdAt", "Mai 2001") == "May 2001"
+    assert value("createdAt", "Mai 2001") == value("createdAt", "Mai 2001".rjust(100)) == "May 2001"
+    assert value("createdAt", "Mai 2001".rjust(101)) == "lost: is not a month and a year"
     assert value("createdAt", "soon") == "lost: is not a month and a year"
 
 
