@@ -51,6 +51,12 @@ def test_a_listing_with_nothing_odd_passes():
     assert found["links"].passed is None
 
 
+def test_a_listing_whose_address_has_a_colon_is_checked():
+    submitted(owner("ida@kelp.example"))
+    Company.objects.update(slug="kelp:works")  # as an import may give it
+    assert made("company:kelp:works").keys() == {*checks.NAMES}
+
+
 def test_a_poor_listing_is_looked_at():
     published(owner(), name="Kelp Works", symbol="KELP")
     pools = {"method": "vote", "pools": [{"name": "Members", "percentage": 60}]}

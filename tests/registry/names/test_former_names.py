@@ -214,6 +214,22 @@ def test_nothing_of_a_removed_name_stays(renamed, tmp_path):
     assert "Ferrisbrook" not in (tmp_path / "companies.jsonl").read_text()
 
 
+def test_every_change_of_a_former_name_locks_the_listing_first(renamed, monkeypatch):
+    """On PostgreSQL a change that read the listing without its lock could be lost."""
+    me, slug = renamed
+    locks, find = [], names.owned
+
+    def noted(actor, slug, *, lock=False):
+        locks.append(lock)
+        return find(actor, slug, lock=lock)
+
+    monkeypatch.setattr(names, "owned", noted)
+    names.hide_former_name(me, slug, FIRST)
+    names.show_former_name(me, slug, FIRST)
+    names.remove_former_name(reviewer(), slug, FIRST)
+    assert locks == [True, True, True]
+
+
 def test_what_was_removed_does_not_come_back_by_a_rename(renamed):
     _, slug = renamed
     names.remove_former_name(reviewer(), slug, FIRST)

@@ -37,7 +37,7 @@ from muniment.registry.models import (
     Suppression,
 )
 from muniment.registry.own_data import PART
-from muniment.registry.people import profiles, suppression
+from muniment.registry.people import erasing, profiles, suppression
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.publishing.redaction import compact_database, compact_if_sparse, replace_due_tombstones
@@ -100,6 +100,19 @@ def test_no_row_keeps_the_name_or_the_slug_but_the_latest_feed_entry(company):
     assert tables_with(NAME, SLUG) == ["published_change"]
     assert [change for kind, key, change in changes() if key == SLUG] == ["unlisted"]
     assert not Petition.objects.filter(kind="profile").exists()
+
+
+def test_an_erasure_locks_the_person_before_it_reads_the_name(company, monkeypatch):
+    """On PostgreSQL a name that the person took meanwhile would stay."""
+    locks, find = [], erasing.find_person
+
+    def noted(slug, *, lock=False):
+        locks.append(lock)
+        return find(slug, lock=lock)
+
+    monkeypatch.setattr(erasing, "find_person", noted)
+    erase_person(reviewer(), SLUG)
+    assert locks == [True]
 
 
 def test_no_row_keeps_what_an_import_brought(tmp_path):

@@ -1,8 +1,10 @@
 """Documents that another version of the software published are made anew, and followers begin again."""
 
+from contextlib import closing
+
 import msgspec
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 
 from make.registry import changes, owner, published, reviewer
 from muniment.kernel.actor import COMMAND
@@ -71,6 +73,15 @@ def test_a_closed_connection_is_opened_again():
     connection.close()
     publisher.create_tables()
     assert publisher.head()[:2] == (edition, epoch)
+
+
+@pytest.mark.postgresql
+def test_a_publisher_waits_for_the_lock_of_another():
+    with closing(connection.copy()) as other, other.cursor() as cursor, transaction.atomic():
+        cursor.execute("SET lock_timeout = 50")
+        publisher.lock()
+        with pytest.raises(OperationalError):
+            cursor.execute("UPDATE published_edition SET value = value")
 
 
 def test_only_the_framework_that_changed_is_published():

@@ -96,6 +96,8 @@ def test_founding_dates_keep_what_they_have():
     assert value("createdAt", "Mai 2001") == value("createdAt", "Mai 2001".rjust(100)) == "May 2001"
     assert value("createdAt", "Mai 2001".rjust(101)) == "lost: is not a month and a year"
     assert value("createdAt", "soon") == "lost: is not a month and a year"
+    assert value("createdAt", f"Mai{' ' * 93}2001") == "May 2001"
+    assert value("createdAt", f"Mai{' ' * 94}2001") == "lost: is not a month and a year"
 
 
 @pytest.mark.parametrize(
