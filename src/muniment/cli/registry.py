@@ -19,6 +19,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest
 
 if TYPE_CHECKING:
+    from muniment.registry.exchange.importer import Summary
     from muniment.registry.imports.sources import SourceOptions
     from muniment.registry.logos.fetching import Fetched
     from muniment.registry.review.pruning import Pruning
@@ -98,10 +99,10 @@ def import_(
     --follow merges another registry into this one: its exports, then each change, until the command is ended; the next
     run continues there. What exists here under the same slug, and did not come from that registry, is kept and named.
     """
-    follow_only = {name: options[name] for name in ("kinds", "once", "restart")}
+    follow_only = {}
+    for name in ("kinds", "once", "restart"):
+        follow_only[name] = options.pop(name)
     followed = options.pop("follow")
-    for name in follow_only:
-        del options[name]
     if sum([path is not None, is_list, undo is not None, followed is not None]) != 1:
         raise click.UsageError("Give one of PATH, --list, --undo and --follow.")
     if followed is not None:
@@ -193,11 +194,7 @@ def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **opti
         is_clean = not (summary.bad or summary.dropped)
         is_refused = options["strict"] and not is_clean
         unlist_gone(pruning, summary)
-    pruned = ""
-    if prune and is_dry_run:
-        pruned = f"; {len(pruning.rows):,} to unlist"
-    elif prune and not summary.unlisted:
-        pruned = "; 0 unlisted"
+    pruned = _pruned(pruning, summary, is_dry_run=is_dry_run) if prune else ""
     verb = "Imported"
     if is_dry_run:
         verb = "Would import"
@@ -205,6 +202,13 @@ def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **opti
         verb = "Nothing imported"
     click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {summary}{pruned}.")
     _end(is_clean=is_clean, is_empty=summary.is_empty)
+
+
+def _pruned(pruning: "Pruning", summary: "Summary", *, is_dry_run: bool) -> str:
+    """Return how many rows --prune unlists, where the summary of the import does not say it."""
+    if is_dry_run:
+        return f"; {len(pruning.rows):,} to unlist"
+    return "" if summary.unlisted else "; 0 unlisted"
 
 
 def _announce(pruning: "Pruning", progress: Progress, *, is_dry_run: bool) -> None:

@@ -72,11 +72,13 @@ def brand_of(settings: RegistrySettings) -> Branding:
         css = f"/brand.{hashlib.sha256(sheet.encode()).hexdigest()[:12]}.css"
     if contact and "://" not in contact:
         contact = f"mailto:{contact}"
+    has_own_typeface = bool(brand.typeface or brand.font_text or brand.font_headings)
+    logo = _logo(brand.logo, brand.logo_ratio) if brand.logo else None
     return Branding(
         settings,
         css,
-        not (brand.typeface or brand.font_text or brand.font_headings),
-        _logo(brand.logo, brand.logo_ratio) if brand.logo else None,
+        not has_own_typeface,
+        logo,
         brand.mark.replace("-512.webp", SMALL),
         legal_links(settings),
         contact,
@@ -92,7 +94,11 @@ def legal_links(settings: RegistrySettings) -> tuple[LegalLink, ...]:
         "privacy": gettext("Privacy policy"),
         "terms": gettext("Terms of use"),
     }
-    return tuple(LegalLink(f"/{name}", label) for name, label in labels.items() if getattr(settings.legal, name))
+    links = []
+    for name, label in labels.items():
+        if getattr(settings.legal, name):
+            links.append(LegalLink(f"/{name}", label))
+    return tuple(links)
 
 
 def style_sheet(settings: RegistrySettings) -> str:

@@ -120,11 +120,8 @@ def _quoted(text: str) -> str:
 
 def form_field(field: Field) -> forms.Field:
     kind = field.kind
-    wording: JSONObject = {
-        "label": gettext(field.label),
-        "help_text": gettext(field.help) if field.help else "",
-        "required": field.required,
-    }
+    help_text = gettext(field.help) if field.help else ""
+    wording: JSONObject = {"label": gettext(field.label), "help_text": help_text, "required": field.required}
     if isinstance(kind, Choice):
         return _choice_field(kind, wording)
     if isinstance(kind, Country | Number | Date | Boolean) and field.is_additional:

@@ -132,7 +132,7 @@ class Token(FormPage):
     def all_lists(self) -> tuple[RowList, ...]:
         hidden = hidden_members()
         lists = (DISTRIBUTED, VOTED, HOLDERS, funding_rounds())
-        return tuple(rows for rows in lists if rows.name not in hidden and rows.within not in hidden)
+        return tuple(rows for rows in lists if hidden.isdisjoint({rows.name, rows.within}))
 
 
 class TokenStep(FormStep):

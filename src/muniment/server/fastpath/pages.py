@@ -124,9 +124,8 @@ class PageAnswers:
         """Keep a response that the ordinary path has sent, if all of it says that it is for everyone."""
         named = dict(headers)
         is_repeated = len(named) != len(headers)
-        if is_repeated or not _is_plain(target) or not _is_for_everyone(named, stamp):
-            return
-        if status == 200 and not _is_whole(named, body):
+        is_cut = status == 200 and not _is_whole(named, body)
+        if is_repeated or is_cut or not _is_plain(target) or not _is_for_everyone(named, stamp):
             return
         encoding = _encoding(stamp.tag, named.get(b"etag", b""))
         if encoding is None:

@@ -51,5 +51,7 @@ def profile(text: str) -> str:
     """Return the web address of a profile that is given without its scheme; the name of a profile as it is."""
     bare = text.strip()
     host = re.split(r"[/?#]", bare.removeprefix("//"), maxsplit=1)[0]
-    is_address = bool(_SCHEME.match(bare)) or host.lower().startswith("www.") or (host != bare and "." in host)
-    return web_address(bare) if is_address else bare
+    has_path = host != bare  # a name of a profile may have a dot too
+    if _SCHEME.match(bare) or host.lower().startswith("www.") or (has_path and "." in host):
+        return web_address(bare)
+    return bare

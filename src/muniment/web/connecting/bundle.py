@@ -51,8 +51,8 @@ def _manifest(server: ConnectableServer, *, signed_in: bool) -> JSONObject:
     parts = urlsplit(server.url)
     host = re.sub(r"[^a-z0-9]+", "-", parts.netloc.lower()).strip("-")
     # Node.js reads certificates of the system then, as a private instance may have one of its own authority.
-    environment = {"NODE_USE_SYSTEM_CA": "1", **({"MUNIMENT_TOKEN": "${user_config.token}"} if signed_in else {})}
-    return {
+    environment = {"NODE_USE_SYSTEM_CA": "1"}
+    manifest: JSONObject = {
         "manifest_version": "0.3",
         "name": f"{host}-{server.key}",
         "display_name": server.title,
@@ -72,5 +72,8 @@ def _manifest(server: ConnectableServer, *, signed_in: bool) -> JSONObject:
         "tools_generated": True,
         "prompts_generated": True,
         "compatibility": {"runtimes": {"node": ">=18.0.0"}},
-        **({"user_config": {"token": _TOKEN}} if signed_in else {}),
     }
+    if signed_in:
+        environment |= {"MUNIMENT_TOKEN": "${user_config.token}"}
+        manifest["user_config"] = {"token": _TOKEN}
+    return manifest

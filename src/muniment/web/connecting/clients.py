@@ -166,12 +166,19 @@ def servers(value: JSONObject, *, key: str = "mcpServers") -> str:
 
 
 def _mcp_remote(url: str) -> JSONObject:
-    # mcp-remote refuses http beyond the own machine unless it is told otherwise.
-    return {"command": "npx", "args": ["-y", "mcp-remote", url, *(["--allow-http"] if url.startswith("http:") else [])]}
+    arguments = ["-y", "mcp-remote", url]
+    if url.startswith("http:"):
+        arguments.append("--allow-http")  # else mcp-remote refuses http beyond the own machine
+    return {"command": "npx", "args": arguments}
 
 
 def _call(url: str, method: str, params: JSONObject, *, token: bool = False) -> str:
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
     headers = ["Content-Type: application/json", "Accept: application/json, text/event-stream"]
-    headers += ["MCP-Protocol-Version: 2025-11-25", *([f"Authorization: Bearer {TOKEN}"] if token else [])]
-    return " \\\n  ".join([f"curl {shlex.quote(url)}", *(f"-H '{header}'" for header in headers), f"-d '{body}'"])
+    headers.append("MCP-Protocol-Version: 2025-11-25")
+    if token:
+        headers.append(f"Authorization: Bearer {TOKEN}")
+    lines = [f"curl {shlex.quote(url)}"]
+    lines += [f"-H '{header}'" for header in headers]
+    lines.append(f"-d '{body}'")
+    return " \\\n  ".join(lines)

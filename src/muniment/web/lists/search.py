@@ -204,14 +204,17 @@ class Search:
 
     @property
     def is_newest_first(self) -> bool:
-        return self.of.kind != "framework" and (self.sort == "newest" or (self.sort == DEFAULT and not self.q))
+        if self.of.kind == "framework":
+            return False
+        return self.sort == "newest" or (self.sort == DEFAULT and not self.q)
 
     @property
     def is_everything(self) -> bool:
         return not (self.q or self.chosen)
 
     def without_words(self) -> "Search":
-        return replace(self, q="", page=1, sort=DEFAULT if self.sort == "newest" else self.sort)
+        sort = DEFAULT if self.sort == "newest" else self.sort  # without words, the newest are first anyway
+        return replace(self, q="", page=1, sort=sort)
 
     def without_value(self, name: str, value: str) -> "Search":
         chosen = dict(self.chosen)

@@ -265,8 +265,11 @@ def completeness_of(holders: Sequence[JSONObject]) -> str:
 
 def held_by(holders: Sequence[JSONObject]) -> Decimal | None:
     """Return how many percent of all tokens the listed holders have; None if their shares do not tell."""
-    percentages = (row.get("percentage") for row in holders)
-    shares = [Decimal(str(percentage)) for percentage in percentages if type(percentage) in {int, float}]
+    shares = []
+    for row in holders:
+        percentage = row.get("percentage")
+        if type(percentage) in {int, float}:
+            shares.append(Decimal(str(percentage)))
     total = sum(shares, Decimal())
     if len(shares) < len(holders) or not 0 < total <= WHOLE + ROUNDING or min(shares) < 0:
         return None

@@ -42,5 +42,8 @@ def natural(name: str) -> list[tuple[int, str]]:
     """Return a key by which numbers in names are sorted by their value."""
     key = []
     for text in re.split(r"([0-9]{1,9})", name):
-        key.append((int(text), "") if text.isdecimal() else (0, text.casefold()))
+        if text.isdecimal():
+            key.append((int(text), ""))
+        else:
+            key.append((0, text.casefold()))
     return key

@@ -102,20 +102,23 @@ def _section(section: Any) -> JSONObject:
         message = f"{section.key!r} is no key: use lower case letters, digits and hyphens"
         raise ValueError(message)
     text = str(section.text)[:TEXT_CHARACTERS]
+    html = markdown.render(text) if text.strip() else ""
     return {
         "anchor": f"plugin-{section.key}",
         "title": str(section.title)[:TITLE_CHARACTERS],
         "facts": [_fact(fact) for fact in section.facts[:MOST_FACTS]],
-        "html": markdown.render(text) if text.strip() else "",
+        "html": html,
     }
 
 
 def _fact(fact: SectionFact) -> JSONObject:
     address = str(fact.address)
+    # Browsers take what begins with two slashes, or with a slash and a backslash, for an address elsewhere.
     is_own = re.match(r"/(?![/\\])", address) and not re.search(r"[\s<>\"\\]", address)
-    if not is_own:
-        # Browsers take what begins with two slashes, or with a slash and a backslash, for an address elsewhere.
-        address = safe_link("" if address.startswith("/") else address)
+    if not is_own and address.startswith("/"):
+        address = ""
+    elif not is_own:
+        address = safe_link(address)
     return {
         "label": str(fact.label)[:TITLE_CHARACTERS],
         "value": str(fact.value)[:VALUE_CHARACTERS],

@@ -166,7 +166,10 @@ def _label_and_kind(record: Record, path: str) -> tuple[str, Kind | None]:
         if isinstance(inner, Amount) and name == "amount":
             break  # the label of the field says it
         field = inner.by_name.get(name) if isinstance(inner, Record) else None
-        labels.append(gettext(field.label).partition(" (")[0] if field else words_of(name))
+        if field:
+            labels.append(gettext(field.label).partition(" (")[0])
+        else:
+            labels.append(words_of(name))
         # The choices of an operator are shown unchanged, and operators declare fields of companies, not of their parts.
         if record is settings.SCHEMA.company:
             kind = kind_of(field)
@@ -183,4 +186,6 @@ def _fact_text(value: str, kind: Kind | None) -> str:
         return gettext("No")
     if not kind:
         return day_or_text(value)
-    return value_text(value, kind.of if isinstance(kind, Items) else kind)
+    if isinstance(kind, Items):
+        kind = kind.of
+    return value_text(value, kind)

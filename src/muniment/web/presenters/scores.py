@@ -76,12 +76,13 @@ def ranked(rows: Iterable[JSONMapping], framework_id: str) -> list[JSONObject]:
 
 def _score(row: JSONMapping, company: str, framework_id: str) -> JSONObject:
     previous = row.get("previousAssessedAt")
+    previous_day = day(previous) if previous else ""
     return {
         **row,
         "value": digits(f"{row['score']:g}"),
         "grade": row.get("grade", ""),
         "day": day(row["assessedAt"]),
-        "trend": trend(row["score"], row.get("previousScore"), day(previous) if previous else ""),
+        "trend": trend(row["score"], row.get("previousScore"), previous_day),
         "address": summary_path(company, framework_id),
     }
 

@@ -33,10 +33,13 @@ def guide(request: HttpRequest, key: str) -> HttpResponse:
     if key not in keys:
         raise _missing()
     place = keys.index(key)
+    following = None
+    if key != keys[-1]:
+        following = GUIDES[place + 1]
     shown = {
         "text": render(key, address(request), _known().get("companies") or COMPANY),
         "purpose": GUIDES[place].purpose,
-        "following": GUIDES[place + 1] if place + 1 < len(GUIDES) else None,
+        "following": following,
     }
     return _page(request, "guide", f"guides/{key}", str(GUIDES[place].title), **shown)
 

@@ -127,7 +127,8 @@ def confirmed(
         @functools.wraps(view)
         def enter(request: HttpRequest, **where: Any) -> HttpResponse:
             if when(request):
-                confirmation = confirm_first(request, page(**where) if page else "")
+                back = page(**where) if page else ""
+                confirmation = confirm_first(request, back)
                 if confirmation:
                     return confirmation
             return view(request, **where)

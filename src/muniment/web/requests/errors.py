@@ -130,9 +130,15 @@ def page(
         "request_id": request_id(request),
     }
     response = render(request, "problem.html", context, status=int(status))
-    for name, value in {**(problem.headers if problem else {}), "Cache-Control": "no-store"}.items():
-        response[name] = value
+    _add_headers(response, problem)
     return response
+
+
+def _add_headers(response: HttpResponse, problem: Problem | None) -> None:
+    if problem:
+        for name, value in problem.headers.items():
+            response[name] = value
+    response["Cache-Control"] = "no-store"
 
 
 def _title(status: int, problem: Problem | None) -> Any:
@@ -148,13 +154,13 @@ def asks_for_json(request: HttpRequest) -> bool:
 
 def json_error(status: int, message: str, hint: str, problem: Problem | None) -> HttpResponse:
     """Return an error as the API gives it."""
-    code: str = _CODES.get(int(status), "bad_request" if status < 500 else "internal_error")
+    usual_code = "bad_request" if status < 500 else "internal_error"
+    code: str = _CODES.get(int(status), usual_code)
     if problem:
         code = problem.code
     response = JsonResponse({"error": {"code": code, "message": str(message), "hint": str(hint)}}, status=int(status))
-    headers = {**(problem.headers if problem else {}), "Cache-Control": "no-store", "Access-Control-Allow-Origin": "*"}
-    for name, value in headers.items():
-        response[name] = value
+    _add_headers(response, problem)
+    response["Access-Control-Allow-Origin"] = "*"
     return response
 
 

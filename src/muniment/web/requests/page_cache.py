@@ -131,7 +131,7 @@ def published(
             source = reader()
             source.refresh()
             version, modified_at = source.version, source.modified_at
-            asked = urlencode([(name, value) for name in (*parameters, *of()) for value in request.GET.getlist(name)])
+            asked = _query_of(request, (*parameters, *of()))
             day = f"{now():%Y-%m-%d}" if daily else ""
             number = applied().number
             if "" < modified_at < day:
@@ -162,6 +162,14 @@ def published(
         return public_page
 
     return decorate
+
+
+def _query_of(request: HttpRequest, names: Sequence[str]) -> str:
+    """Return the parameters with these names, in the order of the names."""
+    pairs: list[tuple[str, str]] = []
+    for name in names:
+        pairs += [(name, value) for value in request.GET.getlist(name)]
+    return urlencode(pairs)
 
 
 def _spoken(code: str) -> tuple[str, tuple[str, ...]]:
@@ -209,16 +217,12 @@ def _stamp(
         state[KEPT] = True
     if not is_whole or is_ahead(page.content.modified_at):
         return  # Last-Modified is another one as soon as its stamp is past
-    midnight = datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days=1) if day else None
-    stamp = PageStamp(
-        page.content.tag.encode(),
-        page.content.is_compressible,
-        version,
-        page.depends,
-        midnight.timestamp() if midnight else 0,
-        *spoken,
-    )
-    state[STAMP] = stamp
+    until: float = 0
+    if day:
+        midnight = datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days=1)
+        until = midnight.timestamp()
+    content = page.content
+    state[STAMP] = PageStamp(content.tag.encode(), content.is_compressible, version, page.depends, until, *spoken)
 
 
 def kept_part(name: str, render: Callable[[], str]) -> str:

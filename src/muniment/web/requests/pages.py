@@ -20,7 +20,8 @@ from muniment.web.requests.once import fresh_token
 def manage_page(request: HttpRequest, template: str, context: JSONObject, *, status: int = 0) -> HttpResponse:
     """Render a page for a signed-in account; without a *status*, 422 if its ``form`` has errors, else 200."""
     form = context.get("form")
-    status = status or (422 if isinstance(form, BaseForm) and form.errors else 200)
+    if not status:
+        status = 422 if isinstance(form, BaseForm) and form.errors else 200
     return render(request, template, {"room": "manage", "once": fresh_token(), **context}, status=status)
 
 
@@ -56,7 +57,7 @@ def problems_shown(request: HttpRequest, *kinds: type[Problem]) -> Iterator[None
     try:
         yield
     except Problem as problem:
-        if isinstance(problem, kinds) if kinds else not isinstance(problem, NotFound):
-            show_problem(request, problem)
-        else:
+        is_shown = isinstance(problem, kinds) if kinds else not isinstance(problem, NotFound)
+        if not is_shown:
             raise
+        show_problem(request, problem)

@@ -89,7 +89,9 @@ def pager(
         values = {key: request.GET.get(key, "") for key in parameters}
         if name in values:
             values[name] = str(number)
-        kept = {key: value for key, value in values.items() if value and (key, value) != (name, "1")}
+        if values.get(name) == "1":
+            del values[name]  # the first page has the address without a number
+        kept = {key: value for key, value in values.items() if value}
         return f"{path}?{urlencode(kept)}" if kept else path
 
     return pager_of(found, to)

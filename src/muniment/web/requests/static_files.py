@@ -76,7 +76,9 @@ class HashedStorage(StaticFilesStorage):
         if name is None or content is None:
             return super().url(name)
         stem, dot, suffix = name.rpartition(".")
-        return super().url(f"{stem}.{content.tag}{dot}{suffix}" if dot else name)
+        if dot:
+            name = f"{stem}.{content.tag}.{suffix}"
+        return super().url(name)
 
 
 def serve(request: HttpRequest, path: str) -> HttpResponse:

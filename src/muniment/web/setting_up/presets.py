@@ -72,4 +72,7 @@ PRESETS: Final = (
 
 
 def find_preset(name: str) -> Preset | None:
-    return next((each for each in PRESETS if each.name == name), None)
+    for preset in PRESETS:
+        if preset.name == name:
+            return preset
+    return None

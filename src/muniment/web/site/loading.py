@@ -30,7 +30,8 @@ class SiteLoader(Loader):
 
     def get_contents(self, origin: Origin) -> Any:
         contents = super().get_contents(origin)
-        if fault := compile_fault(contents, origin, self.engine):
+        fault = compile_fault(contents, origin, self.engine)
+        if fault:
             log.error("template left out, the built-in one is shown: %s", fault)
             raise TemplateDoesNotExist(origin)
         return contents

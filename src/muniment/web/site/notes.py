@@ -67,8 +67,8 @@ def _unstable(template: Template, name: str) -> Iterator[TemplateNote]:
     """Yield a note if a template replaces more of a built-in one than the stable blocks."""
     if not _is_built_in(name):
         return
-    root: Any = next((node for node in template.nodelist if isinstance(node, ExtendsNode)), None)
-    if root is None or str(root.parent_name.var) != name:
+    extended: list[Any] = [node for node in template.nodelist if isinstance(node, ExtendsNode)]
+    if not extended or str(extended[0].parent_name.var) != name:
         yield TemplateNote(
             f"{name} replaces a whole template of Muniment; compare it after each upgrade", is_fault=False
         )

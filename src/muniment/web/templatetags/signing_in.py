@@ -78,4 +78,6 @@ def _name_of(kind: str, key: str) -> str:
     if document is None:
         return ""
     data = _decode(document.body)["data"]
-    return str(data["company"]["name"] if kind == "company" else data["name"])
+    if kind == "company":
+        data = data["company"]
+    return str(data["name"])

@@ -56,7 +56,9 @@ def translate(parser: Parser, token: Token) -> Node:
 @register.filter
 def date(value: Any, style: str | None = None) -> str:
     """Write a date as Django does; a day as the language writes it."""
-    return str(defaultfilters.date(value, local_style(style) if style else style))
+    if style:
+        style = local_style(style)
+    return str(defaultfilters.date(value, style))
 
 
 @register.filter

@@ -105,7 +105,8 @@ class ByEmail(_Confirm):
     def get_form_kwargs(self) -> JSONObject:
         """Add the expected code."""
         waiting = self._code
-        return {**super().get_form_kwargs(), "code": waiting.code if waiting else None}
+        code = waiting.code if waiting else None
+        return {**super().get_form_kwargs(), "code": code}
 
     def form_valid(self, form: Form) -> HttpResponse:
         """Record the confirmation and continue."""

@@ -76,7 +76,8 @@ class _SendsAgain:
         """Add whether and when another code can be sent."""
         shown: JSONObject = super().get_context_data(**context)  # type: ignore[misc]  # allauth's view
         can_resend = self._process.state["resend_count"] < MAX_AGAIN
-        return {**shown, "can_resend": can_resend, "wait_s": self._wait_s() if can_resend else 0}
+        wait_s = self._wait_s() if can_resend else 0
+        return {**shown, "can_resend": can_resend, "wait_s": wait_s}
 
 
 class _OfEmailAddress(_SendsAgain, ConfirmEmailVerificationCodeView):  # type: ignore[misc]  # allauth ships no types

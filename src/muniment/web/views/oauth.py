@@ -270,7 +270,8 @@ def authorize(request: HttpRequest) -> HttpResponse:
 def _client(request: HttpRequest, asked: dict[str, str]) -> Client | None:
     """Return the client; None if its metadata document would be fetched for a visitor who is not signed in."""
     identifier, is_signed_in = asked.get("client_id", ""), bool(request.user.is_authenticated)
-    client = clients.find_client(identifier, fetch_for=request.user.pk if is_signed_in else None)
+    account_id = request.user.pk if is_signed_in else None
+    client = clients.find_client(identifier, fetch_for=account_id)
     if client is None and (is_signed_in or not is_document_address(identifier)):
         raise Refusal("invalid_client", "Unknown client_id. The app must register again.")
     return client

@@ -88,8 +88,10 @@ def shown_events(events: Sequence[SecurityEvent]) -> list[JSONObject]:
     for event in events:
         details = []
         for label, value in _details(event):
-            is_subject = value == f"/{event.subject}"
-            details.append((label, _about(event.subject, names) if is_subject else value))
+            if value == f"/{event.subject}":
+                details.append((label, _about(event.subject, names)))
+            else:
+                details.append((label, value))
         means = means_of(event)
         shown.append({"event": event, "title": title_of(event), "means": means, "details": details, "times": 1})
     return shown

@@ -35,7 +35,9 @@ def sign_in(request: HttpRequest) -> HttpResponseBase:
     has_nothing = request.COOKIES.keys() <= {settings.CSRF_COOKIE_NAME} and not request.META.get("QUERY_STRING")
     if request.method != "GET" or not has_nothing or get_adapter().is_ajax(request):
         return _asked(request)
-    providers = [app["name"] for kind in settings.SOCIALACCOUNT_PROVIDERS.values() for app in kind["APPS"]]
+    providers = []
+    for kind in settings.SOCIALACCOUNT_PROVIDERS.values():
+        providers += [app["name"] for app in kind["APPS"]]
     asked = config.current()
     shown = f"{context.site(request)} {providers} {asked.signup} {asked.sign_in}"  # what it depends on
     page = kept_part(f"sign-in {shown}", lambda: _rendered(request))

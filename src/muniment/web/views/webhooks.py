@@ -289,6 +289,7 @@ class DeliveryRow(NamedTuple):
 
 def _shown(row: Endpoint, *, of_registry: bool) -> JSONObject:
     state = endpoints.state_of(row)
+    ends_at = row.failing_since + delivering.FAILING if row.failing_since else None
     return {
         "endpoint": row,
         "has_all_kinds": len(row.kinds) == len(endpoints.kinds_for(of_registry=of_registry)),
@@ -296,7 +297,7 @@ def _shown(row: Endpoint, *, of_registry: bool) -> JSONObject:
         "state": state,
         "tone": TONES[state],
         "reason": _ENDED.get(row.ended, row.ended),
-        "ends_at": row.failing_since + delivering.FAILING if row.failing_since else None,
+        "ends_at": ends_at,
     }
 
 
@@ -358,7 +359,9 @@ def _name_unknown(request: HttpRequest, row: Endpoint) -> None:
     public = source.documents([("company", slug) for slug in row.listings])
     unknown = [slug for slug in row.listings if ("company", slug) not in public]
     if unknown:
-        named = ", ".join(unknown[:NAMED]) + (" …" if len(unknown) > NAMED else "")
+        named = ", ".join(unknown[:NAMED])
+        if len(unknown) > NAMED:
+            named += " …"
         said = gettext("Not public now: %(slugs)s. Check the spelling; events come once these listings are published.")
         messages.warning(request, said % {"slugs": named})
 

@@ -42,4 +42,8 @@ def _in_words(sentence: str) -> str:
 
 def _counted(counts: dict[str, int]) -> str:
     """Return the numbers that are not zero, each with its word."""
-    return ", ".join(words % {"count": number(count)} for words, count in counts.items() if count)
+    texts = []
+    for words, count in counts.items():
+        if count:
+            texts.append(words % {"count": number(count)})
+    return ", ".join(texts)

@@ -33,7 +33,9 @@ def theme(value: str) -> str:
         return known
     if len(value) <= _SHORT:
         return value
-    return _begun(value.replace("-", " ") if _HYPHENATED.fullmatch(value) else value)
+    if _HYPHENATED.fullmatch(value):
+        value = value.replace("-", " ")
+    return _begun(value)
 
 
 def note(value: str) -> str:

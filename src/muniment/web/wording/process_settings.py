@@ -131,11 +131,15 @@ class SettingGroup(NamedTuple):
 
 def setting_groups(config: Config) -> list[SettingGroup]:
     """Return every setting in its group."""
-    rows = {each.shown.variable.removeprefix("MUNIMENT_").lower(): each for each in _rows(config)}
-    grouped = [SettingGroup(title, [row for name, row in rows.items() if name in names]) for title, names in GROUPS]
-    known = frozenset().union(*(names for _, names in GROUPS))
-    others = SettingGroup(_OTHERS, [row for name, row in rows.items() if name not in known])
-    return [group for group in (*grouped, others) if group.rows]
+    rows = {row.shown.variable.removeprefix("MUNIMENT_").lower(): row for row in _rows(config)}
+    groups = []
+    others = dict(rows)
+    for title, names in GROUPS:
+        groups.append(SettingGroup(title, [row for name, row in rows.items() if name in names]))
+        for name in names:
+            others.pop(name, None)
+    groups.append(SettingGroup(_OTHERS, list(others.values())))
+    return [group for group in groups if group.rows]
 
 
 def settings_path(config: Config) -> Path:
@@ -144,13 +148,16 @@ def settings_path(config: Config) -> Path:
 
 
 def _rows(config: Config) -> Iterator[SettingRow]:
-    for each in shown_settings(config):
-        name = each.variable.removeprefix("MUNIMENT_").lower()
-        if name in _OFF_AT_0 and each.value == "0":
-            yield SettingRow(each._replace(value=""), gettext("Off"), "")
-        else:
-            found = each if each.value else each._replace(value=_path(config, name))
-            yield SettingRow(found, "" if found.value else str(_effect(config, name)), _note(config, name))
+    for setting in shown_settings(config):
+        name = setting.variable.removeprefix("MUNIMENT_").lower()
+        if name in _OFF_AT_0 and setting.value == "0":
+            yield SettingRow(setting._replace(value=""), gettext("Off"), "")
+            continue
+        shown = setting
+        if not setting.value:
+            shown = setting._replace(value=_path(config, name))
+        effect = "" if shown.value else str(_effect(config, name))
+        yield SettingRow(shown, effect, _note(config, name))
 
 
 def _path(config: Config, name: str) -> str:

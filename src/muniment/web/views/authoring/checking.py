@@ -35,8 +35,11 @@ def check(request: HttpRequest, slug: str) -> HttpResponse:
     mine = listings.get_company(actor, slug)
     bundle = as_published(mine)
     facts = mine.bundle["company"]
-    pending = {name: {"before": facts.get(name), "after": value} for name, value in mine.pending_changes.items()}
+    pending = {}
+    for name, value in mine.pending_changes.items():
+        pending[name] = {"before": facts.get(name), "after": value}
     is_new = mine.state in {*SUBMITTABLE, "submitted"}
+    duplicates = _duplicates(actor, mine, bundle["company"]) if is_new else []
     faults, warnings, advice = [], [], []
     for finding in (*checks.findings_of(bundle, company_lists.today()), *_stored(actor, mine, bundle)):
         if finding.is_advice:
@@ -45,17 +48,20 @@ def check(request: HttpRequest, slug: str) -> HttpResponse:
             faults.append(finding)
         else:
             warnings.append(finding)
-    reviewed = [name for name, field in settings.SCHEMA.company.editable.items() if field.review]
+    reviewed = []
+    for name, field in settings.SCHEMA.company.editable.items():
+        if field.review:
+            reviewed.append(within(differences.label_of(name)))
     context = {
         **frame(mine, "check"),
         "faults": faults,
         "warnings": warnings,
         "advice": advice,
         "shown_steps": checks.values_of(bundle, TITLES),
-        "duplicates": _duplicates(actor, mine, bundle["company"]) if is_new else [],
+        "duplicates": duplicates,
         "pending": differences.lines_of(pending),
         "can_submit": mine.state in SUBMITTABLE,
-        "reviewed": get_text_list([within(differences.label_of(name)) for name in reviewed], gettext("or")),
+        "reviewed": get_text_list(reviewed, gettext("or")),
         "base": f"/manage/companies/{quote(slug, safe='')}",
         "steps": steps_of("review", slug),
     }
@@ -70,8 +76,8 @@ def _stored(actor: Actor, mine: OwnedCompany, bundle: JSONObject) -> list[Findin
         findings.append(Finding(stated(fault.sentence), checks.place_of(name)))
     for link in list_dead_links(actor, mine.slug):
         text = gettext("This link did not respond when we checked it: %(url)s %(fault)s")
-        is_website = link.url == mine.bundle["company"].get("website")
-        place = checks.place_of("website" if is_website else "socials")
+        member = "website" if link.url == mine.bundle["company"].get("website") else "socials"
+        place = checks.place_of(member)
         findings.append(Finding(text % {"url": link.url, "fault": translated(link.fault)}, place))
     known = [person.name for person in list_unlinked(actor, mine.slug) if person.candidates]
     if known:

@@ -65,14 +65,7 @@ def new(request: HttpRequest) -> HttpResponse:
         slug = str(typed.get("slug", "")).strip()
     duplicates: list[Any] = []
     if request.method == "POST" and form.is_valid():
-        change = CompanyChange(form.to_wire())
-        draft = None
-        try:
-            duplicates = _duplicates_of(actor, change)
-            if not duplicates or request.POST.get("different") == "yes":
-                draft = listings.create_company(actor, change, slug=slug)
-        except BadFields as refusal:
-            form.put(refusal.faults)
+        draft, duplicates = _created(request, actor, form, slug)
         if draft is not None:
             messages.success(request, gettext("%(name)s saved as a draft.") % {"name": draft.name})
             forget_form(request, request.path, author=str(request.user.pk))
@@ -90,6 +83,21 @@ def new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _kept(request, manage_page(request, "manage/new.html", context, status=422))
     return manage_page(request, "manage/new.html", context, status=200)
+
+
+def _created(
+    request: HttpRequest, actor: Actor, form: FormStep, slug: str
+) -> tuple[listings.OwnedCompany | None, list[Any]]:
+    """Create the draft; None with listings that may be the same one, or with faults in the form."""
+    change = CompanyChange(form.to_wire())
+    duplicates: list[Any] = []
+    try:
+        duplicates = _duplicates_of(actor, change)
+        if not duplicates or request.POST.get("different") == "yes":
+            return listings.create_company(actor, change, slug=slug), duplicates
+    except BadFields as refusal:
+        form.put(refusal.faults)
+    return None, duplicates
 
 
 def _kept(request: HttpRequest, page: HttpResponse) -> HttpResponse:

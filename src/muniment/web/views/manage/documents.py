@@ -83,7 +83,8 @@ class ListingChoices:
 def listing_choices(actor: Actor, query: QueryDict, chosen: str) -> ListingChoices:
     """Return the account's listings to choose from, with the *chosen* one if the account owns it."""
     words = " ".join(query.get("listing", "")[:MAX_WORDS].split())
-    listings, has_more = choose_companies(actor, words, including="" if words else chosen, limit=CHOICES)
+    always = "" if words else chosen  # a search shows what it finds alone
+    listings, has_more = choose_companies(actor, words, including=always, limit=CHOICES)
     if chosen not in dict(listings):
         chosen = ""
     return ListingChoices(listings, chosen, words, is_cut=has_more or bool(words))

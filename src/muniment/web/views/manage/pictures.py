@@ -23,13 +23,15 @@ def logo(request: HttpRequest, slug: str) -> HttpResponse:
     mine = listings.get_company(actor, slug)
     fault = ""
     if request.method == "POST":
+        path, done = "", gettext("Logo removed.")
         try:
-            path = "" if request.POST.get("do") == "remove" else pictures.store_picture(read_picture(request))
+            if request.POST.get("do") != "remove":
+                path, done = pictures.store_picture(read_picture(request)), gettext("Logo updated.")
             listings.set_icon(actor, slug, path)
         except BadRequest as refusal:
             fault = told(refusal)
         else:
-            messages.success(request, gettext("Logo updated.") if path else gettext("Logo removed."))
+            messages.success(request, done)
             return HttpResponseRedirect(f"/manage/companies/{slug}/logo")
     context = {**frame(mine, "logo"), "fault": fault}
     return manage_page(request, "manage/logo.html", context, status=422 if fault else 200)

@@ -58,7 +58,8 @@ def profile(request: HttpRequest) -> HttpResponse:
                 profiles.update_profile(actor, change)
         except BadFields as refusal:
             for fault in refusal.faults:
-                form.add_error(fault.field if fault.field in form.fields else None, stated(fault.reason))
+                field = fault.field if fault.field in form.fields else None
+                form.add_error(field, stated(fault.reason))
         else:
             messages.success(request, gettext("Saved."))
             return HttpResponseRedirect("/manage/profile")
@@ -70,13 +71,15 @@ def profile(request: HttpRequest) -> HttpResponse:
 def portrait(request: HttpRequest) -> HttpResponse:
     """Change the picture of the account's profile."""
     actor = actor_of(request)
+    path, done = "", gettext("Picture removed.")
     try:
-        path = "" if request.POST.get("do") == "remove" else pictures.store_picture(read_picture(request))
+        if request.POST.get("do") != "remove":
+            path, done = pictures.store_picture(read_picture(request)), gettext("Picture updated.")
         profiles.set_portrait(actor, path)
     except BadRequest as refusal:
         person = profiles.get_profile(actor)
         return _profile(request, ProfileForm(initial=_standing(person)), person, told(refusal))
-    messages.success(request, gettext("Picture updated.") if path else gettext("Picture removed."))
+    messages.success(request, done)
     return HttpResponseRedirect("/manage/profile")
 
 

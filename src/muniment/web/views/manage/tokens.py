@@ -109,10 +109,12 @@ def disconnect(request: HttpRequest, grant_id: int) -> HttpResponse:
 
 def _may(held: str) -> str:
     """Return what scopes permit, in a word or two."""
-    found = scopes.read(held)
-    if found == ALL_SCOPES:
+    permitted = scopes.read(held)
+    if permitted == ALL_SCOPES:
         return gettext("Full access")
-    return gettext("Read only") if found == scopes.READ_SCOPES else ", ".join(scopes.in_order(found))
+    if permitted == scopes.READ_SCOPES:
+        return gettext("Read only")
+    return ", ".join(scopes.in_order(permitted))
 
 
 def _id(number: int) -> int:
@@ -138,10 +140,13 @@ def _page(
         name = grant.client.name or gettext("Unnamed app")
         publisher = clients.home_of(grant.client) or gettext("Unverified app")
         connections.append({**_used(grant), "name": name, "publisher": publisher})
+    configurations_of_clients = []
+    if new_token:
+        configurations_of_clients = configurations(address(request), new_token.text)
     context = {
         "form": form,
         "new_token": new_token,
-        "configurations": configurations(address(request), new_token.text) if new_token else [],
+        "configurations": configurations_of_clients,
         "tokens": tokens,
         "connections": connections,
         "apps_pager": pager(request, (APPS,), connected, name=APPS, path=HOME),

@@ -179,7 +179,8 @@ def act(request: HttpRequest, number: str, action: str) -> HttpResponse:
         with problems_shown(request, Conflict):
             chosen_action.act(actor, found.email)
             messages.success(request, str(chosen_action.done))
-            return HttpResponseRedirect(HOME if action == "delete" else back)
+            if action == "delete":
+                back = HOME
         return HttpResponseRedirect(back)
     title = str(chosen_action.title) % {"email": found.email}
     crumbs = [(gettext("Accounts"), HOME), (str(found), back), (str(chosen_action.button), "")]

@@ -69,7 +69,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     """List jobs by state and kind."""
     kinds = tuple(handlers.kinds())
     context = _listed(request, chosen(request.GET, "kind", kinds), ("state", "kind", "page"))
-    named = sorted(((each, job_kind(each)) for each in kinds), key=itemgetter(1))
+    named = sorted([(kind, job_kind(kind)) for kind in kinds], key=itemgetter(1))
     return operate_page(request, "jobs", "operate/jobs.html", {**context, "kinds": named})
 
 
@@ -80,7 +80,9 @@ def act(request: HttpRequest, job_id: str, action: str) -> HttpResponse:
     with problems_shown(request, Conflict):
         ACTIONS[action].act(actor_of(request), job_id)
         messages.success(request, str(ACTIONS[action].done))
-    return HttpResponseRedirect("/operate/mail" if request.POST.get("from") == "mail" else "/operate/jobs")
+    if request.POST.get("from") == "mail":
+        return HttpResponseRedirect("/operate/mail")
+    return HttpResponseRedirect("/operate/jobs")
 
 
 @operator()
@@ -129,7 +131,8 @@ def _outcome(job: Job) -> Words:
 def _reason(error: str) -> str:
     """Return the last line of an error; of a traceback, it is the exception."""
     *earlier, last = error.strip().splitlines()
-    return shortened(masked(last if earlier else error), MOST_CHARACTERS)
+    reason = last if earlier else error
+    return shortened(masked(reason), MOST_CHARACTERS)
 
 
 def _line(job: Job) -> JobLine:
@@ -149,12 +152,13 @@ def _line(job: Job) -> JobLine:
     handler = handlers.handler(job.kind)
     # Where a failure released something that the job needs, it cannot be tried again.
     is_retried = job.state == State.FAILED and handler is not None and handler.ended is None
+    reason = _reason(job.error) if has_reason else ""
     return JobLine(
         job=job,
         tone=tone,
         what=what,
         recipient=recipient,
-        reason=_reason(job.error) if has_reason else "",
+        reason=reason,
         word=word,
         can_retry=job.state == State.QUEUED or is_retried,
         can_cancel=job.state in UNFINISHED,

@@ -235,17 +235,21 @@ def _show_faults(form: QueryForm, refusal: InvalidSettings) -> None:
     for member, fault in refusal.faults.items():
         # A fault begins with its place in the settings, which says nothing to those who see a form.
         text = sentence(fault.parts[1]) if isinstance(fault, Joined) else translated(fault)
-        form.add_error(member if member in form.fields else None, text)
+        field = member if member in form.fields else None
+        form.add_error(field, text)
 
 
 def _page(request: HttpRequest, form: QueryForm, slug: str, number: int, *, tried: str | None = None) -> HttpResponse:
     title = gettext("Edit saved query") if slug else gettext("Add saved query")
+    answer_address = ""
+    if tried is not None:
+        answer_address = f"{QUERY}?{urlencode({'sql': tried})}"
     context = {
         "form": form,
         "title": title,
         "slug": slug,
         "number": number,
-        "answer_address": f"{QUERY}?{urlencode({'sql': tried})}" if tried is not None else "",
+        "answer_address": answer_address,
         "parameters": parameters_in(tried or ""),
         "crumbs": [(gettext("Saved queries"), HOME), (title, "")],
     }

@@ -417,16 +417,20 @@ def brand_context(shown: RegistrySettings, *, is_preview: bool) -> JSONObject:
     brand = shown.brand
     sheet = {"accent": light, "accent_dark": dark, "typeface": brand.typeface}
     sheet |= {"font_text": brand.font_text, "font_headings": brand.font_headings}
+    preview_css = ""
+    if any(sheet.values()):
+        preview_css = f"/operate/registry/preview.css?{urlencode(sheet)}"
+    branding = brand_of(shown)
     return {
         "shown": shown,
-        "logo": brand_of(shown).logo,
-        "mark": brand_of(shown).mark,
-        "previewed": brand_of(shown) if is_preview else None,
+        "logo": branding.logo,
+        "mark": branding.mark,
+        "previewed": branding if is_preview else None,
         "previewed_name": shown.registry.name,
         "themes": ("light", "dark"),
         "contrasts": _contrasts(light, dark),
         "logos_fixed": config.current().origins["fetch_logos"] != "default",
-        "preview_css": f"/operate/registry/preview.css?{urlencode(sheet)}" if any(sheet.values()) else "",
+        "preview_css": preview_css,
     }
 
 

@@ -29,16 +29,22 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
     facts = msgspec.json.decode(document("framework", framework_id).body)["data"]
     organization = facts.get("company") or {}
     others = _others(framework_id, organization.get("slug") or "")
+    others_address = ""
+    if len(others) > OTHERS_SHOWN:
+        others_address = f"/frameworks?company={quote(organization['slug'])}"
+    described = []
+    if facts["description"]:
+        described = lists.parts_of(facts["description"], DESCRIPTION_CHARACTERS)
     context = {
         "room": "frameworks",
         "crumbs": [(gettext("Frameworks"), "/frameworks"), (facts["frameworkName"], "")],
         "framework": {"scoreCount": 0, **facts},
         "facts": framework_facts(facts),
-        "described": lists.parts_of(facts["description"], DESCRIPTION_CHARACTERS) if facts["description"] else [],
+        "described": described,
         "standing": standing_of(facts),
         "scores": scores.ranked(facts.get("topScores") or (), framework_id),
         "others": _near(others, facts["frameworkName"]),
-        "others_address": f"/frameworks?company={quote(organization['slug'])}" if len(others) > OTHERS_SHOWN else "",
+        "others_address": others_address,
         "further": further_fields(facts, settings.SCHEMA.framework),
         "summary": markdown.plain(facts["description"], 200),
         "canonical": f"{address(request)}/frameworks/{quote(framework_id)}",
@@ -64,12 +70,14 @@ def _near(others: list[FrameworkItem], name: str) -> list[FrameworkItem]:
 def framework_facts(framework: JSONObject) -> list[JSONObject]:
     """Return the facts of a framework."""
     kinds = {"score": gettext("Score, for any company"), "program": gettext("Program, for applicants")}
+    status = gettext("Open") if framework["isOpen"] else gettext("Not open")
+    updated = day(framework["updatedAt"]) if framework.get("updatedAt") else ""
     facts = [
         (gettext("Kind"), kinds.get(framework["kind"], framework["kind"])),
-        (gettext("Status"), gettext("Open") if framework["isOpen"] else gettext("Not open")),
+        (gettext("Status"), status),
         (gettext("Opens"), day_or_text(framework.get("opensOn"))),
         (gettext("Closes"), day_or_text(framework.get("closesOn"))),
-        (gettext("Updated"), day(framework["updatedAt"]) if framework.get("updatedAt") else ""),
+        (gettext("Updated"), updated),
     ]
     return [fact(label, value) for label, value in facts if value]
 

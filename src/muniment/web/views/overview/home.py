@@ -104,7 +104,8 @@ def home(request: HttpRequest) -> HttpResponse:
     top = highlights(source, lists.today(), BARS)
     facets = source.facets("company", ListQuery(), ("type", "industry", "country"), BARS).by_name
     raising, voting = top.raising[:SHOWN], top.voting[:SHOWN]
-    parts = _parts(item_of(item).id for item in (*raising, *(vote.item for vote in voting)))
+    items_with_news = [*raising, *(vote.item for vote in voting)]
+    parts = _parts(item_of(item).id for item in items_with_news)
     frameworks = sorted(map(framework_of, top.frameworks), key=lambda framework: not framework.is_open)
     charts = [
         (gettext("Largest treasuries"), treasury_chart(top.largest), "/companies?sort=treasury"),
@@ -151,15 +152,14 @@ def _figures(stats: JSONObject, treasuries: int) -> list[JSONObject]:
     combined = ngettext(
         "combined treasury of %(count)s company", "combined treasury of %(count)s companies", treasuries
     )
+    total_treasury = "0"
+    if treasuries:
+        total_treasury = writing.amount(stats["totalTreasury"])
     figures = [
         (gettext("companies"), number(stats["total"]), "/companies"),
         (gettext("people"), number(stats["founders"]), "/people"),
         (gettext("raising now"), number(stats["projectsRaising"]), "/companies?raising=true"),
-        (
-            combined % {"count": number(treasuries)},
-            writing.amount(stats["totalTreasury"]) if treasuries else "0",
-            "/companies?sort=treasury",
-        ),
+        (combined % {"count": number(treasuries)}, total_treasury, "/companies?sort=treasury"),
         (gettext("frameworks"), number(stats["frameworks"]), "/frameworks"),
     ]
     return [{"label": label, "value": value, "address": to} for label, value, to in figures if value != "0"]
@@ -181,7 +181,8 @@ def _raising(item: Item, parts: Parts) -> News:
         if funding_round["state"] == "open":
             open_round = funding_round
             break
-    line = " · ".join(str(open_round[name]) for name in ("name", "target") if open_round.get(name))
+    name_and_target = (open_round.get("name"), open_round.get("target"))
+    line = " · ".join(str(text) for text in name_and_target if text)
     closed, opened = open_round.get("closed"), open_round.get("opened")
     if closed:
         return News(item, (line,), gettext("Closes %(day)s") % {"day": day_or_text(closed)}, closed)
@@ -277,7 +278,8 @@ def facet_chart(
         words: returns the names of values that are codes.
     """
     names, slices = words(), []
-    for value, count, *_ in facet.values if facet else ():
+    values = facet.values if facet else ()
+    for value, count, *_ in values:
         if value:
             label = names.get(value) or labelled(name, value)
             slices.append(ChartSlice(label, count, number(count), address=joined("/companies", [(name, value)])))

@@ -79,6 +79,12 @@ def world_map(request: HttpRequest) -> HttpResponse:
     facets = reader().facets("company", ListQuery(), ("country", "state"), COUNTRIES).by_name
     countries, states = countries_of(facets.get("country")), states_of(facets.get("state"))
     counts, companies = placed(reader()), reader().count("company")
+    states_more = len(states) - STATES_SHOWN
+    if "state" in facets:
+        states_more += facets["state"].more
+    drawing = SafeString("")
+    if countries:
+        drawing = picture(countries)
     context = {
         "room": "map",
         "crumbs": [(gettext("Companies"), "/companies"), (gettext("Map"), "")],
@@ -88,8 +94,8 @@ def world_map(request: HttpRequest) -> HttpResponse:
         "unplaced": counts.unknown,
         "without": companies - counts.known - counts.unknown,
         "states": states[:STATES_SHOWN],
-        "states_more": len(states) - STATES_SHOWN + (facets["state"].more if "state" in facets else 0),
-        "picture": picture(countries) if countries else "",
+        "states_more": states_more,
+        "picture": drawing,
         "steps": steps_of([country for country in countries if country.is_drawn]),
         "undrawn": [country for country in countries if not country.is_drawn],
         "canonical": f"{address(request)}/map",
@@ -104,23 +110,27 @@ def world() -> World:
 
 def countries_of(facet: Facet | None) -> list[CountedCountry]:
     """Return the countries of a registry, those with the most companies first."""
-    values = facet.values if facet else ()
-    counted = [value for value in values if value.value and value.n]
-    most = max((value.n for value in counted), default=1)
+    counts = _counts(facet)
+    most = max(counts.values(), default=1)
     names, drawn = country_names(), world().countries
     countries = []
-    for value in counted:
-        code = value.value
-        countries.append(
-            CountedCountry(code, names.get(code, code), value.n, level_of(value.n, most), is_drawn=code in drawn)
-        )
+    for code, n in counts.items():
+        countries.append(CountedCountry(code, names.get(code, code), n, level_of(n, most), is_drawn=code in drawn))
     return sorted(countries, key=lambda country: (-country.n, country.name))
 
 
 def states_of(facet: Facet | None) -> list[CountedState]:
     """Return the states and regions of a registry, those with the most companies first."""
-    values = facet.values if facet else ()
-    return [CountedState(value.value, value.n) for value in values if value.value and value.n]
+    return [CountedState(name, n) for name, n in _counts(facet).items()]
+
+
+def _counts(facet: Facet | None) -> dict[str, int]:
+    """Return the number of companies with each value in use, in the order of the facet."""
+    counts = {}
+    for counted in facet.values if facet else ():
+        if counted.value and counted.n:
+            counts[counted.value] = counted.n
+    return counts
 
 
 def level_of(n: int, most: int) -> int:
@@ -149,7 +159,10 @@ def picture(countries: Sequence[CountedCountry]) -> SafeString:
     shapes = world()
     codes = {country.code for country in countries}
     empty = "".join(path for code, path in shapes.countries.items() if code not in codes)
-    shown = "".join(_country(country, shapes.countries[country.code]) for country in countries if country.is_drawn)
+    shown = ""
+    for country in countries:
+        if country.is_drawn:
+            shown += _country(country, shapes.countries[country.code])
     return mark_safe(  # noqa: S308 - shapes of ours; names are escaped
         f'<svg class="world" viewBox="0 0 {shapes.width} {shapes.height}" aria-hidden="true">'
         f'<path d="{empty}{shapes.others}"/>{shown}</svg>'

@@ -107,6 +107,7 @@ def of_framework(request: HttpRequest, framework_id: str) -> HttpResponse:
     page: Page[bytes] = Page(found.items, number, SCORES, found.total)
     home = f"/frameworks/{quote(framework_id, safe='')}"
     title = gettext("Published scores")
+    csv_address = joined(f"/api/v1{home}/scores", for_spreadsheets()) if found.total else ""
     context = {
         "room": "frameworks",
         "framework": framework,
@@ -115,7 +116,7 @@ def of_framework(request: HttpRequest, framework_id: str) -> HttpResponse:
         "total": found.total,
         "scores": scores.ranked(map(msgspec.json.decode, found.items), framework_id),
         "pager": lists.pager(request.path, page),
-        "csv_address": joined(f"/api/v1{home}/scores", for_spreadsheets()) if found.total else "",
+        "csv_address": csv_address,
         "crumbs": [(gettext("Frameworks"), "/frameworks"), (framework["frameworkName"], home), (title, "")],
         "canonical": address(request) + lists.address_of(request.path, number),
     }

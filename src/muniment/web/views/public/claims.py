@@ -60,6 +60,7 @@ class SuggestForm(FormStep):
 def claim_company(request: HttpRequest, slug: str) -> HttpResponse:
     company = _company(slug)
     form = ClaimForm(form_data(request))
+    next_page = f"/companies/{slug}/domain" if proofs.current_claim(company) else "/manage"
     return _petition(
         request,
         form,
@@ -70,7 +71,7 @@ def claim_company(request: HttpRequest, slug: str) -> HttpResponse:
         ),
         crumbs=[(gettext("Companies"), "/companies"), (company.name, f"/companies/{slug}")],
         here=gettext("Claim listing"),
-        next_page=f"/companies/{slug}/domain" if proofs.current_claim(company) else "/manage",
+        next_page=next_page,
     )
 
 

@@ -101,11 +101,12 @@ def data(request: HttpRequest) -> HttpResponse:
     files = exports_of(source).files()
     tables = shown_tables(source, files)
     at = max((file.at for file in files), default="")
+    edition = files[0].edition if files else source.edition
     context = {
         "page_title": gettext("Data"),
         "room": "data",
         "canonical": f"{base}/data",
-        "edition": files[0].edition if files else source.edition,
+        "edition": edition,
         "made_at": at,
         "is_off": not config.current().exports_interval_s,
         "contents": contents(files),
@@ -154,7 +155,10 @@ def shown_tables(source: Reader, files: Iterable[ExportFile]) -> list[ShownTable
     if counted is None:
         return []
     _, counts = counted
-    csvs = {_name_of(file): _download(file) for file in files if file.name.endswith(".csv.gz")}
+    csvs = {}
+    for file in files:
+        if file.name.endswith(".csv.gz"):
+            csvs[_name_of(file)] = _download(file)
     shown = []
     for table in tables.form.tables:
         statement = joined(QUERY, [("sql", f"SELECT * FROM {table.name} LIMIT {ROWS_OF_EXAMPLE}")])

@@ -89,6 +89,8 @@ def moved_page(request: HttpRequest) -> HttpResponse | None:
     if there == quote(path):
         return None
     query = request.META.get("QUERY_STRING", "")
-    response = PermanentRedirect(f"{there}?{query}" if query else there)
+    if query:
+        there += f"?{query}"
+    response = PermanentRedirect(there)
     response["Cache-Control"] = KEPT
     return response

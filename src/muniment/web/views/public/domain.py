@@ -25,12 +25,13 @@ def domain(request: HttpRequest, slug: str) -> HttpResponse:
         return HttpResponseRedirect(f"/companies/{quote(slug)}/domain")
     found = proofs.find_verification(actor, slug)
     name = found.company.name
+    verified = [proof for proof in found.proofs.values() if proof.state == "verified"]
     context = {
         "found": found,
         "company": found.company,
         "proofs": found.proofs,
         "methods": found.claim.methods if found.claim else (),
-        "verified": next((proof for proof in found.proofs.values() if proof.state == "verified"), None),
+        "verified": verified[0] if verified else None,
         "is_owner": found.is_owner,
         "crumbs": [
             (gettext("Companies"), "/companies"),

@@ -105,12 +105,13 @@ def _changes_feed(request: HttpRequest, kind: str, slug: str, name: str) -> Http
     for row in reader().changes_of(kind, slug, FEED_ENTRIES):
         labels = dict.fromkeys(changed_label_of(field, kind) for field in row.fields or ())
         change = str(CHANGES_IN_WORDS.get(row.change, row.change))
+        text = f"{change}: {', '.join(labels)}" if labels else change
         items.append(
             {
                 "id": f"{page}#change-{row.sequence}",
                 "url": page,
                 "title": f"{name}: {change}",
-                "content_text": f"{change}: {', '.join(labels)}" if labels else change,
+                "content_text": text,
                 "date_published": moment(row.at),
             }
         )

@@ -90,11 +90,13 @@ def embedded(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the answer to a saved query as a page that other sites may put into a frame."""
     found, asked = _saved(request, slug)
     answer = _answer_of(request, asked, found.title, (f"{SAVED}{slug}", asked.pairs), found.chart)
-    shown_result = answer["result"]
+    rows = []
+    if answer["result"]:
+        rows = answer["result"].rows[:EMBEDDED_ROWS]
     context = {
         "page_title": found.title,
         "home": f"{address(request)}{SAVED}{slug}{_ending(asked)}",
-        "rows": shown_result.rows[:EMBEDDED_ROWS] if shown_result else [],
+        "rows": rows,
         **answer,
     }
     response = TemplateResponse(request, "data/embedded.html", context)

@@ -105,14 +105,7 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
     shown_changes = changes[:CHANGES_SHOWN]
     figures = _figures(bundle, home, len(members), was_listed_before=_was_listed_before(facts, shown_changes))
     further = further_fields(_without_note(facts), settings.SCHEMA.company)
-    # A heading over a row or two says less than the rows themselves; the website is at the top already.
-    shown_links = links
-    if len(links) <= FEW_FACTS:
-        figures["facts"] += [link for link in links if link is not website]
-        shown_links = []
-    if len(further) <= FEW_FACTS:
-        figures["facts"] += further
-        further = []
+    sections = _sections_of_facts(figures["facts"], links, website, further)
     context = {
         "room": "companies",
         "has_claims": True,
@@ -122,10 +115,9 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "crumbs": [(gettext("Companies"), "/companies"), (facts["name"], "")],
         "company": {"logo": None, "maintainedByOwner": False, **facts},
         "chips": _chips(facts),
-        **figures,
-        "links": shown_links,
+        "tiles": figures["tiles"],
+        **sections,
         "website": website,
-        "further": further,
         **_text(facts, has_lists=has_lists),
         "assessments": assessments[:ASSESSMENTS_SHOWN],
         "assessments_total": len(assessments),
@@ -147,8 +139,7 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "concentration": lists.concentration_of(holders),
         **shares(bundle),
         "related": _related(facts["id"], positions),
-        "question": gettext("What does the registry at %(address)s say about %(name)s, %(home)s?")
-        % {"address": f"{address(request)}/api/mcp", "name": facts["name"], "home": f"{address(request)}{home}"},
+        "question": _question(address(request), facts["name"], home),
         "json_ld": json_for_script(profile_of_company(facts, positions, links, address(request))),
         "summary": markdown.plain(facts.get("description") or facts.get("body") or "", 200),
         "canonical": f"{address(request)}{home}",
@@ -157,6 +148,25 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
     }
     has_network = bool(context["related"])
     return {**context, "parts": parts_of(bundle, home, "", has_network=has_network)}
+
+
+def _question(base: str, name: str, home: str) -> str:
+    """Return a question for an agent about a company or a person, which names the tool server."""
+    words = gettext("What does the registry at %(address)s say about %(name)s, %(home)s?")
+    return words % {"address": f"{base}/api/mcp", "name": name, "home": f"{base}{home}"}
+
+
+def _sections_of_facts(
+    facts: list[JSONObject], links: list[JSONObject], website: JSONObject | None, further: list[JSONObject]
+) -> JSONObject:
+    """Return the facts, the links and the further fields: a heading over a row or two says less than these rows."""
+    if len(links) <= FEW_FACTS:
+        facts = [*facts, *(link for link in links if link is not website)]  # which is at the top already
+        links = []
+    if len(further) <= FEW_FACTS:
+        facts = [*facts, *further]
+        further = []
+    return {"facts": facts, "links": links, "further": further}
 
 
 def _was_listed_before(company: JSONObject, changes: Sequence[JSONObject]) -> bool:
@@ -226,8 +236,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "organizations": organizations[:ORGANIZATIONS_SHOWN],
         "compare_address": _comparison(organizations),
         "changes": changes_of(facts["slug"], CHANGES_SHOWN, "person"),
-        "question": gettext("What does the registry at %(address)s say about %(name)s, %(home)s?")
-        % {"address": f"{address(request)}/api/mcp", "name": facts["name"], "home": f"{address(request)}{home}"},
+        "question": _question(address(request), facts["name"], home),
         "positions_total": len(positions),
         "has_more_positions": len(organizations) > ORGANIZATIONS_SHOWN
         or any(organization.more for organization in organizations),

@@ -62,7 +62,8 @@ def legal(request: HttpRequest, name: str) -> HttpResponse:
     text = getattr(settings.legal, name)
     if not text:
         raise Http404("this registry has no such page")
-    title = next(each.label for each in legal_links(settings) if each.address == f"/{name}")
+    titles = {link.address: link.label for link in legal_links(settings)}
+    title = titles[f"/{name}"]
     context = {"page_title": title, "text": markdown.render(_without_title(text), 1)}
     return TemplateResponse(request, "registry/legal.html", context)
 

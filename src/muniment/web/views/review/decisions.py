@@ -169,8 +169,9 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
 def decide_change(request: HttpRequest, number: int) -> HttpResponse:
     """Approve or decline pending changes."""
     pending = PendingChange.objects.filter(pk=number).select_related("company").first()
+    name = pending.company.name if pending else ""
     said = (gettext("Change published."), gettext("Change declined."))
-    return _decide(request, "change", number, said, pending.company.name if pending else "")
+    return _decide(request, "change", number, said, name)
 
 
 @reviewer("GET", "HEAD")
@@ -186,7 +187,10 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
         public = f"/companies/{found.company.slug}"
         links = links_of(listings.get_company(actor, found.company.slug).bundle["company"])
     name, subject = str(found.company or found.person), f"petition:{number}"
-    stored = ItemChecks.objects.filter(subject=subject).first()
+    shown_checks = []
+    if not found.decision:
+        stored = ItemChecks.objects.filter(subject=subject).first()
+        shown_checks = _shown(checks.petition_checks(actor, found, stored=stored))
     context = {
         **_frame(request, subject, name),
         "petition": found,
@@ -197,7 +201,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
         "diff": differences.lines_of(claims.describe(found)),
         "evidence": evidence_for(found),
         "claimant": checks.claimant_of(actor, found),
-        "checks": _shown(checks.petition_checks(actor, found, stored=stored)) if not found.decision else [],
+        "checks": shown_checks,
     }
     return review_page(request, "review/petition.html", context)
 
@@ -207,8 +211,9 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
 def decide_petition(request: HttpRequest, number: int) -> HttpResponse:
     """Approve or decline a claim or a suggestion."""
     found = Petition.objects.filter(pk=number).select_related("company", "person").first()
+    name = str(found.company or found.person) if found else ""
     said = (gettext("Request approved."), gettext("Request declined."))
-    return _decide(request, "petition", number, said, str(found.company or found.person) if found else "")
+    return _decide(request, "petition", number, said, name)
 
 
 def _decide(request: HttpRequest, kind: str, number: int, said: tuple[str, str], name: str) -> HttpResponse:
@@ -227,7 +232,9 @@ def _decide(request: HttpRequest, kind: str, number: int, said: tuple[str, str],
     except (BadRequest, Conflict) as refusal:
         folder = "changes" if kind == "change" else "requests"
         return _refused(request, refusal, f"/review/{folder}/{number}")
-    return go_on(request, subject, said[0] if is_approved else said[1], name, undo=not is_approved)
+    approved, declined = said
+    words = approved if is_approved else declined
+    return go_on(request, subject, words, name, undo=not is_approved)
 
 
 def _refused(request: HttpRequest, refusal: Problem, page: str) -> HttpResponse:
@@ -256,9 +263,10 @@ def _shown(results: list[Check]) -> list[JSONObject]:
 
 def _frame(request: HttpRequest, subject: str, name: str) -> JSONObject:
     actor, typed = actor_of(request), form_data(request)
+    note = typed.get("note", "") if typed else ""
     return {
         "subject": subject,
-        "note": typed.get("note", "") if typed else "",
+        "note": note,
         "note_fault": request.session.pop(_NOTE_FAULT, ""),
         "taken_by": items.assignee(subject),
         "replies": reviewers.list_replies(actor),

@@ -171,8 +171,8 @@ def shown_checks(item: QueueItem) -> JSONObject | None:
     if item.attention is None:
         return {"tone": "", "state": gettext("Pending"), "names": ""}
     if item.attention:
-        names = ", ".join(str(CHECKS[name]) for name in item.attention if name in CHECKS)
-        return {"tone": "wait", "state": gettext("Check"), "names": names}
+        names = [str(CHECKS[name]) for name in item.attention if name in CHECKS]
+        return {"tone": "wait", "state": gettext("Check"), "names": ", ".join(names)}
     return {"tone": "good", "state": gettext("Pass"), "names": ""}
 
 
@@ -183,7 +183,8 @@ def take(request: HttpRequest) -> HttpResponse:
     page = asked_page(request.POST)
     query = query_of(request)
     if page > 1:
-        query += f"&page={page}" if query else f"?page={page}"
+        query += "&" if query else "?"
+        query += f"page={page}"
     act = items.unassign if request.POST.get("do") == "leave" else items.assign
     with problems_shown(request, Conflict):
         act(actor, subject)
@@ -268,12 +269,10 @@ def _act(request: HttpRequest, selected: list[Chosen], do: str) -> HttpResponse:
 
 
 def _line(names: Mapping[str, str], result: Result) -> JSONObject:
-    refusal = result.problem
-    return {
-        "name": names.get(result.subject, result.subject.partition(":")[2]),
-        "address": items.address_of(result.subject) if deciding.is_subject(result.subject) else "",
-        "problem": told(refusal) if refusal else "",
-    }
+    address = items.address_of(result.subject) if deciding.is_subject(result.subject) else ""
+    problem = told(result.problem) if result.problem else ""
+    name = names.get(result.subject, result.subject.partition(":")[2])
+    return {"name": name, "address": address, "problem": problem}
 
 
 @reviewer("GET", "HEAD")

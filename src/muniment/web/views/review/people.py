@@ -48,7 +48,8 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
             moderation.correct_person(actor_of(request), slug, form.to_change())
         except BadFields as refusal:
             for fault in refusal.faults:
-                form.add_error(fault.field if fault.field in form.fields else None, stated(fault.reason))
+                field = fault.field if fault.field in form.fields else None
+                form.add_error(field, stated(fault.reason))
         else:
             messages.success(request, gettext("Profile corrected."))
             return HttpResponseRedirect(_address(slug))

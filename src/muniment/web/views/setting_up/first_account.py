@@ -69,13 +69,7 @@ def first_account(request: HttpRequest) -> HttpResponse:
     if _is_operator(request):
         return HttpResponseRedirect(STEPS)
     browser = request.COOKIES.get(COOKIE, "")
-    if not first_run.may_set_up(browser):
-        if first_run.has_operator():
-            raise NotFound(gettext("This page doesn't exist."), gettext("Check the address."))
-        raise NotFound(
-            gettext("This page needs the set-up link."),
-            gettext("Open the link that the start of muniment serve prints, or get one with: muniment setup-link."),
-        )
+    _require_link(browser)
     form = FirstAccountForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         try:
@@ -90,6 +84,18 @@ def first_account(request: HttpRequest) -> HttpResponse:
             response.delete_cookie(COOKIE, path=PAGE)
             return response
     return render(request, "setup/account.html", {"form": form}, status=422 if form.errors else 200)
+
+
+def _require_link(browser: str) -> None:
+    """Raise NotFound if a browser has not opened the set-up link, or the registry has an operator already."""
+    if first_run.may_set_up(browser):
+        return
+    if first_run.has_operator():
+        raise NotFound(gettext("This page doesn't exist."), gettext("Check the address."))
+    raise NotFound(
+        gettext("This page needs the set-up link."),
+        gettext("Open the link that the start of muniment serve prints, or get one with: muniment setup-link."),
+    )
 
 
 def _is_operator(request: HttpRequest) -> bool:
