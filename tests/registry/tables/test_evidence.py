@@ -1,5 +1,7 @@
 """A column is what its heading *and* its values say; rows are what their names show; nothing is decided in silence."""
 
+import unicodedata
+
 import pytest
 
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
@@ -204,6 +206,13 @@ def test_the_evidence_of_names():
     assert are_organizations(FIRMS)
     assert not are_organizations(PERSONS)
     assert not are_persons([])
+
+
+def test_words_of_organizations_are_found_within_names_of_korea_too():
+    decomposed = [unicodedata.normalize("NFD", name) for name in ("행복재단", "서울연구소")]
+    for names in (["幸福財団", "東京大学"], ["행복재단", "서울연구소"], decomposed):
+        assert are_organizations(names), names
+    assert not are_organizations(["김민수", "이서연"])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ organizations, and the form of a name.
 
 import functools
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -152,8 +153,9 @@ def _begins_with_given_name(text: str) -> bool:
 def _has_organization_word(text: str) -> bool:
     words = catalogue().organizations
     # Languages that write no spaces have the word within the name: 株式会社.
-    is_within = not text.isascii() and any(word in text for word in _words_of_east_asia())
-    if is_within and _EAST_ASIAN_NAME.search(text):
+    composed = unicodedata.normalize("NFC", text)
+    is_within = not text.isascii() and any(word in composed for word in _words_of_east_asia())
+    if is_within and _EAST_ASIAN_NAME.search(composed):
         return True
     return any(key(word) in words for word in re.split(r"[\s,/()]+", text))
 
@@ -161,7 +163,9 @@ def _has_organization_word(text: str) -> bool:
 @functools.cache
 def _words_of_east_asia() -> frozenset[str]:
     """Return the words in names of organizations that are written without spaces around them."""
-    return frozenset(word for word in catalogue().organizations if not word.isascii() and len(word) > 1)
+    # Words of the catalogue are decomposed, and a syllable of Korean is one character in the text.
+    composed = [unicodedata.normalize("NFC", word) for word in catalogue().organizations if not word.isascii()]
+    return frozenset(word for word in composed if len(word) > 1)
 
 
 # ---------------------------------------------------------------------- cells
