@@ -285,7 +285,11 @@ def test_a_decision_is_about_the_listing_of_the_change():
     me = owner()
     other, mine = published(me, name="Alder"), published(me, name="Birch")
     listings.update_company(me, mine.slug, CompanyChange(symbol="BRCH"))
-    workflow.decide_change(reviewer(), PendingChange.objects.get().pk, approve=True)
+    change = PendingChange.objects.get().pk
+    workflow.decide_change(reviewer(), change, approve=False, note="Why?")
+    workflow.reopen_change(reviewer(), change)
+    assert listings.company_history(me, mine.slug).items[0].action == "change reopened"
+    workflow.decide_change(reviewer(), change, approve=True)
     assert document("company", mine.slug)["company"]["symbol"] == "BRCH"
     assert document("company", other.slug)["company"].get("symbol") is None
 
