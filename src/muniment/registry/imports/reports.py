@@ -127,7 +127,8 @@ class ErasedPerson:
         self._slugs = frozenset(slugs)
         words = [*slugs, name] if name else []
         self._words = re.compile("|".join(map(_as_whole_word, words)) or r"(?!)", re.IGNORECASE)
-        self._encoded = [_encode(text)[1:-1].decode().lower() for text in (*slugs, name) if text]
+        texts = [text for text in (*slugs, name) if text]
+        self._encoded = [_encode(text)[1:-1].decode().lower() for text in texts]
 
     def is_in_line(self, line: str) -> bool:
         """Return whether a line of a report is about the person; most of 300,000 need not be decoded for that."""
@@ -143,8 +144,10 @@ class ErasedPerson:
         if not isinstance(value, dict):
             return False
         person = value if value.get("kind") == "person" else value.get("person")
-        is_named = isinstance(person, dict) and person.get("slug") in self._slugs
-        return is_named or any(self.is_in(each) for name, each in value.items() if name not in _OWN_WORDS)
+        if isinstance(person, dict) and person.get("slug") in self._slugs:
+            return True
+        others = [member for name, member in value.items() if name not in _OWN_WORDS]
+        return any(map(self.is_in, others))
 
 
 def _as_whole_word(text: str) -> str:
@@ -186,7 +189,7 @@ def _forget_in_runs(person: ErasedPerson) -> None:
         for name, value in run.report.items():
             report[name] = value
             if isinstance(value, list):
-                report[name] = [each for each in value if not person.is_in(packed(each))]
+                report[name] = [entry for entry in value if not person.is_in(packed(entry))]
         if report != run.report:
             run.report = report
             run.save(update_fields=["report"])

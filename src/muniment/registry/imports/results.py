@@ -59,6 +59,10 @@ def get_result(actor: Actor, key: int) -> ImportResult:
     is_running = bool(run.job) and Job.objects.filter(pk=run.job, state__in=queue.UNFINISHED).exists()
     progress = progress_of(run.job) if run.job and (is_running or not run.result) else Progress()
     upload = ImportUpload.objects.filter(run=run, state=ImportUpload.Stage.IMPORTING).values_list("pk", flat=True)
+    undone_by = ""
+    for listed in list_imports():
+        if listed.key == key:
+            undone_by = listed.undone_by
     return ImportResult(
         key=run.pk,
         files=", ".join(run.files),
@@ -66,7 +70,7 @@ def get_result(actor: Actor, key: int) -> ImportResult:
         result=run.result,
         report=run.report or {},
         undoes=run.undoes_id,
-        undone_by=next((each.undone_by for each in list_imports() if each.key == key), ""),
+        undone_by=undone_by,
         is_running=is_running,
         progress=progress,
         upload=upload.first() or "",

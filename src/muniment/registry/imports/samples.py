@@ -38,7 +38,7 @@ def sample_bundles(actor: Actor, records: Records, options: list[str]) -> list[J
         named.update(position["person"].get("slug") for position in line.get("positions") or ())
     # Only the people whom these companies name: a table can have thousands.
     people = [(row, line) for row, line in records.people if line["slug"] in named]
-    found: list[JSONObject] = []
+    bundles: list[JSONObject] = []
     with suppress(_Taken), transaction.atomic():
         run = BatchRun(actor, settings.SCHEMA, overwrite="overwrite" in options)
         run.partial = True
@@ -53,9 +53,9 @@ def sample_bundles(actor: Actor, records: Records, options: list[str]) -> list[J
                 bundle = company_bundle(view, company_object(view, settings.SCHEMA), settings.SCHEMA)
                 plain: JSONObject = msgspec.json.decode(msgspec.json.encode(bundle))
                 plain["company"] = {key: value for key, value in plain["company"].items() if value not in (None, "")}
-                found.append(plain)
+                bundles.append(plain)
         raise _Taken
-    return found
+    return bundles
 
 
 def _read(lines: list[tuple[int, JSONObject]], read: Any) -> list[tuple[int, Any]]:

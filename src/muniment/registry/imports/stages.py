@@ -101,11 +101,11 @@ def _before(upload: ImportUpload) -> str:
 
 
 def _actor(account: int | None) -> Actor:
-    found = Account.objects.filter(pk=account or 0, is_active=True).first()
-    if found is None or found.role != Account.Role.OPERATOR:
+    operator = Account.objects.filter(pk=account or 0, is_active=True, role=Account.Role.OPERATOR).first()
+    if operator is None:
         message = "The account that began this is no operator any more."
         raise Abandoned(message)
-    return found.actor("web")
+    return operator.actor("web")
 
 
 def _file(upload: ImportUpload) -> TableFile:
@@ -125,28 +125,30 @@ def _read(job: JobRun, upload: ImportUpload, _actor: Actor) -> JSONObject:
     file = _file(upload)
     former = read_mapping(upload.mapping) if upload.mapping else FileMapping()
     if is_again:
-        chosen = FileMapping(encoding=job.payload["encoding"])
-        prepared = prepare_file(file, write_mapping(chosen))
+        encoding = job.payload["encoding"]
+        prepared = prepare_file(file, write_mapping(FileMapping(encoding=encoding)))
         mapping = propose(prepared.sheets, file.name, job.payload["headers"])
-        mapping.encoding = chosen.encoding or mapping.encoding
+        mapping.encoding = encoding or mapping.encoding
         _keep_choices(mapping, former)
     else:
         prepared = prepare_file(file, upload.mapping)
         mapping = prepared.mapping
     _complete(mapping, prepared.sheets)
-    known = remembered(mapping) if prepared.is_proposed and not is_again else None
-    mapping = known or mapping
-    facts = _facts(prepared.sheets, mapping) | {"is_remembered": known is not None}
+    former_mapping = remembered(mapping) if prepared.is_proposed and not is_again else None
+    mapping = former_mapping or mapping
+    facts = _facts(prepared.sheets, mapping) | {"is_remembered": former_mapping is not None}
     return {"mapping": write_mapping(mapping), "facts": facts, "state": Stage.MAPPING, "report": {}}
 
 
 def _keep_choices(mapping: FileMapping, former: FileMapping) -> None:
     """Use what was chosen before for columns with the same heading."""
     mapping.same_name_is_same_person = former.same_name_is_same_person
+    # Of former tables with one name, the first counts.
+    former_tables = {table.name: table for table in reversed(former.table)}
     for table in mapping.table:
-        chosen = next((each for each in former.table if each.name == table.name), None)
-        if chosen is not None:
-            columns = {column.heading: column for column in chosen.column}
+        former_table = former_tables.get(table.name)
+        if former_table is not None:
+            columns = {column.heading: column for column in former_table.column}
             table.column = [columns.get(column.heading, column) for column in table.column]
 
 
@@ -157,8 +159,9 @@ def _complete(mapping: FileMapping, sheets: list[Sheet]) -> None:
         table = table_of(mapping, sheet, len(sheets)) or TableMapping(sheet.name, SKIP, 1)
         table.name = sheet.name
         table.header = max(0, min(table.header, len(sheet.rows)))
-        columns = {each.heading: each for each in table.column}
-        table.column = [columns.get(each) or Column(each) for each in headings_of(sheet.rows, table.header - 1)]
+        columns = {column.heading: column for column in table.column}
+        headings = headings_of(sheet.rows, table.header - 1)
+        table.column = [columns.get(heading) or Column(heading) for heading in headings]
         tables.append(table)
     if len(tables) == 1 and tables[0].kind == SKIP:
         tables[0].kind = COMPANIES  # the page asks which column is the name
@@ -173,9 +176,12 @@ def _facts(sheets: list[Sheet], mapping: FileMapping) -> JSONObject:
         width = min(len(table.column), left)
         left -= width
         body = sheet.rows[table.header : table.header + _READ_ROWS]
-        columns = [_column(table.column[at].heading, [row[at] for row in body if row[at]]) for at in range(width)]
-        rows = sum(any(row) for row in sheet.rows[table.header :])
-        headings = [each.heading for each in table.column]
+        headings = [column.heading for column in table.column]
+        columns = []
+        for at in range(width):
+            values = [row[at] for row in body if row[at]]
+            columns.append(_column(headings[at], values))
+        rows = sum(map(any, sheet.rows[table.header :]))
         facts_of_table = {"name": sheet.name, "rows": rows, "headings": headings, "columns": columns}
         facts_of_table["notes"] = sheet.notes[:5]
         facts_of_table["proposed"] = _proposed_of_kinds(headings, body)
@@ -206,7 +212,7 @@ def _proposed_of_kinds(headings: list[str], body: list[list[str]]) -> JSONObject
 
 def _column(heading: str, values: list[str]) -> JSONObject:
     """Return samples of a column, and how its values are written for each field that depends on it."""
-    samples = dict.fromkeys(" ".join(each.split())[:SAMPLE_CHARACTERS] for each in values[:SAMPLED])
+    samples = dict.fromkeys(" ".join(value.split())[:SAMPLE_CHARACTERS] for value in values[:SAMPLED])
     options: JSONObject = {}
     decided: dict[Any, JSONObject] = {}
     for field in {**fields_of(COMPANIES), **fields_of(PEOPLE)}.values():
@@ -232,20 +238,20 @@ def _check(job: JobRun, upload: ImportUpload, actor: Actor) -> JSONObject:
     again = source_options(upload)
     records = convert(_prepared(upload), again.source)
     options = ImportOptions(dry_run=True)
-    found = import_records(records, upload.name, options, again=again, actor=actor, progress=_progress(job))
-    keep_content(upload, REPORT, written_report(found, are_unlisted=False), is_compressed=True)
-    changed = [row for row in found.results if row.result == CHANGED]
+    rehearsal = import_records(records, upload.name, options, again=again, actor=actor, progress=_progress(job))
+    keep_content(upload, REPORT, written_report(rehearsal, are_unlisted=False), is_compressed=True)
+    changed = [row for row in rehearsal.results if row.result == CHANGED]
     report = {
-        **_report(found.summary, found.losses),
+        **_report(rehearsal.summary, rehearsal.losses),
         "samples": sample_bundles(actor, records, upload.options),
         "people": [line for _, line in records.people[:SHOWN]],
         "companies_total": len(records.companies),
         "people_total": len(records.people),
         "changes": [change_of(row) for row in changed[:SHOWN_CHANGES]],
         "changes_total": len(changed),
-        "gone": [*islice(gone_rows(found, are_unlisted=False), SHOWN_GONE)],
-        "gone_total": len(found.gone.rows),
-        "gone_refusal": found.gone.refusal,
+        "gone": [*islice(gone_rows(rehearsal, are_unlisted=False), SHOWN_GONE)],
+        "gone_total": len(rehearsal.gone.rows),
+        "gone_refusal": rehearsal.gone.refusal,
         "former_run": memory_of(again.source).run,
     }
     return {"report": report, "state": Stage.PREVIEW, "error": ""}
@@ -277,13 +283,14 @@ def _progress(job: JobRun) -> Callable[[Path, int], None]:
     def tell(file: Path, read: int) -> None:
         nonlocal last_s
         if not sizes:
-            sizes.update({each: each.stat().st_size for each in sorted(file.parent.glob("*.jsonl"), reverse=True)})
+            for path in sorted(file.parent.glob("*.jsonl"), reverse=True):
+                sizes[path] = path.stat().st_size
         if time.monotonic() - last_s < REPORT_S:
             job.check()
             return
         last_s = time.monotonic()
         names = list(sizes)
-        before = sum(sizes[each] for each in names[: names.index(file)])
+        before = sum(sizes[path] for path in names[: names.index(file)])
         job.report(before + read, sum(sizes.values()))
 
     return tell
@@ -304,13 +311,13 @@ def _import(job: JobRun, upload: ImportUpload, actor: Actor) -> JSONObject:
         stored = _written(records)
         keep_content(upload, LINES, stored)
     records = _read_records(stored)
-    chosen: Any = {name: True for name in OPTIONS if name in upload.options}
-    options = ImportOptions(resumes=upload.run_id, **chosen)
-    found = import_records(
+    options_of_upload: Any = {name: True for name in OPTIONS if name in upload.options}
+    options = ImportOptions(resumes=upload.run_id, **options_of_upload)
+    table_import = import_records(
         records, upload.name, options, again=again, actor=actor, progress=_progress(job), between=job.check
     )
-    report = _report(found.summary, found.losses)
-    report["unlisted"] = found.summary.unlisted
+    report = _report(table_import.summary, table_import.losses)
+    report["unlisted"] = table_import.summary.unlisted
     if job.attempt > 1:
         report["counts"] = _counts(upload.run_id)
     ImportRun.objects.filter(pk=upload.run_id or 0).update(report=report, ended_at=now())
@@ -321,20 +328,20 @@ def _import(job: JobRun, upload: ImportUpload, actor: Actor) -> JSONObject:
 
 def _written(records: Records) -> bytes:
     """Return records as they are stored; the reasons of losses stay phrases, which pages translate."""
-    losses = [packed(each._asdict()) for each in records.losses]
+    losses = [packed(loss._asdict()) for loss in records.losses]
     return msgspec.json.encode({"records": dataclasses.replace(records, losses=[]), "losses": losses}, enc_hook=plain)
 
 
 def _read_records(stored: bytes) -> Records:
-    found = msgspec.json.decode(stored)
-    records = msgspec.convert(found["records"], Records)
-    records.losses = [Loss(**unpacked(each)) for each in found["losses"]]
+    document = msgspec.json.decode(stored)
+    records = msgspec.convert(document["records"], Records)
+    records.losses = [Loss(**unpacked(loss)) for loss in document["losses"]]
     return records
 
 
 def _counts(run: int | None) -> JSONObject:
     """Return how many rows all attempts of an import made and changed, by its history."""
-    found: JSONObject = {}
+    counts: JSONObject = {}
     for kind, subject in (("people", "person_id"), ("companies", "company_id")):
         entries = HistoryEntry.objects.filter(import_run=run, **{f"{subject}__isnull": False}).order_by("pk")
         seen: dict[int, bool] = {}
@@ -342,8 +349,8 @@ def _counts(run: int | None) -> JSONObject:
             seen.setdefault(key, not before and not after)
         if seen:
             new = sum(seen.values())
-            found[kind] = {"new": new, "changed": len(seen) - new, "unchanged": 0}
-    return found
+            counts[kind] = {"new": new, "changed": len(seen) - new, "unchanged": 0}
+    return counts
 
 
 register(Handler(kind=KIND, work=work, lane=LANE, lease_s=60, max_attempts=5, per_group=1))

@@ -124,28 +124,29 @@ def get_import(actor: Actor, key: str) -> ImportUpload:
         NotFound: it is unknown, or was removed.
     """
     require_operator(actor)
-    found = ImportUpload.objects.filter(pk=key).first()
-    if found is None:
+    upload = ImportUpload.objects.filter(pk=key).first()
+    if upload is None:
         raise NotFound("This import doesn't exist.", "Imports that are not finished are removed after 7 days.")
-    return found
+    return upload
 
 
 def list_open(actor: Actor) -> list[Upload]:
     """Return the imports that are not finished, latest first."""
     require_operator(actor)
-    found = ImportUpload.objects.exclude(state=Stage.DONE).order_by("-created_at")
-    return [Upload(*each) for each in found.values_list("pk", "name", "state", "created_at")]
+    unfinished = ImportUpload.objects.exclude(state=Stage.DONE).order_by("-created_at")
+    return [Upload(*row) for row in unfinished.values_list("pk", "name", "state", "created_at")]
 
 
 def mapping_of(upload: ImportUpload) -> FileMapping:
     """Return the mapping of an import, with its tables and columns in the order of the file."""
     mapping = read_mapping(upload.mapping)
-    tables = {each.name: each for each in mapping.table}
+    tables = {table.name: table for table in mapping.table}
     mapping.table = []
-    for known in upload.facts.get("tables") or ():
-        table = tables.get(known["name"]) or TableMapping(known["name"], SKIP, 1)
-        columns = {each.heading: each for each in table.column}
-        table.column = [columns.get(heading) or Column(heading) for heading in known["headings"]]
+    for table_of_file in upload.facts.get("tables") or ():
+        name = table_of_file["name"]
+        table = tables.get(name) or TableMapping(name, SKIP, 1)
+        columns = {column.heading: column for column in table.column}
+        table.column = [columns.get(heading) or Column(heading) for heading in table_of_file["headings"]]
         mapping.table.append(table)
     return mapping
 
@@ -293,13 +294,14 @@ def progress_of(job: str) -> Progress:
 
 def keep_content(upload: ImportUpload, kind: str, content: bytes, *, is_compressed: bool = False) -> None:
     """Store the content of an upload, or what was made of it."""
-    found = {"content": content if is_compressed else zlib.compress(content, 6)}
-    ImportFile.objects.update_or_create(upload=upload, kind=kind, defaults=found)
+    if not is_compressed:
+        content = zlib.compress(content, 6)
+    ImportFile.objects.update_or_create(upload=upload, kind=kind, defaults={"content": content})
 
 
 def content_of(upload: ImportUpload, kind: str) -> bytes | None:
-    found = upload.files.filter(kind=kind).values_list("content", flat=True).first()
-    return None if found is None else zlib.decompress(bytes(found))
+    content = upload.files.filter(kind=kind).values_list("content", flat=True).first()
+    return None if content is None else zlib.decompress(bytes(content))
 
 
 def remove_old() -> int:
@@ -312,7 +314,9 @@ def remove_old() -> int:
 
 def shape_of(mapping: FileMapping) -> str:
     """Return a mark of the headings of all tables, by which files of the same shape are recognized."""
-    headings = [[each.heading for each in table.column if each.heading] for table in mapping.table]
+    headings = []
+    for table in mapping.table:
+        headings.append([column.heading for column in table.column if column.heading])
     return digest(msgspec.json.encode(headings))[:32]
 
 
@@ -327,7 +331,11 @@ def remembered(mapping: FileMapping, told: Callable[[str], object] = lambda _: N
     """
     shape = shape_of(mapping)
     done = ImportUpload.objects.filter(state=Stage.DONE).order_by("-pk")[:REMEMBERED]
-    text = next((upload.mapping for upload in done if upload.facts.get("shape") == shape), "")
+    text = ""
+    for upload in done:
+        if upload.facts.get("shape") == shape:
+            text = upload.mapping
+            break
     if not text:
         return None
     try:

@@ -195,7 +195,8 @@ def _check_text(text: str, *, needed: bool = True) -> str:
                 "text", Phrase("has {count:,} characters; the limit is {limit:,}", count=len(checked), limit=MAX_TEXT)
             )
         )
-    if fault := text_fault(checked):
+    fault = text_fault(checked)
+    if fault:
         faults.append(Fault("text", fault))
     if faults:
         raise BadFields(faults, "A few sentences are enough.")

@@ -45,7 +45,8 @@ class Missing(NamedTuple):
     name: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.slug}" + (" (has an owner)" if self.has_owner else "")
+        row = f"{self.kind} {self.slug}"
+        return f"{row} (has an owner)" if self.has_owner else row
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +121,11 @@ def plan_pruning_of(
     rows: list[Missing] = []
     refusals = []
     for kind, slugs in present.items():
-        if among is not None and not among.get(kind):
+        keys = None if among is None else among.get(kind, ())
+        if keys is not None and not keys:
             continue
         public = _PUBLIC[kind]()
-        brought = _brought(kind, public, among[kind] if among is not None else None)
-        missing = [row for row in brought if row.slug not in slugs]
+        missing = [row for row in _brought(kind, public, keys) if row.slug not in slugs]
         total = public.count()
         rows += missing
         if limit is None and len(missing) * SHARE > total:
@@ -145,11 +146,11 @@ def plan_pruning_of(
 
 def _slugs(path: Path) -> dict[str, set[str]]:
     """Return the slugs in the files by kind of row; raise BadRequest if a row has none, since it may be any row."""
-    found: dict[str, set[str]] = {}
+    slugs_by_kind: dict[str, set[str]] = {}
     for source in sources_of(path):
         if source.kind not in _MEMBERS:
             continue  # the lists of companies
-        slugs = found.setdefault(_SUBJECTS[source.kind], set())
+        slugs = slugs_by_kind.setdefault(_SUBJECTS[source.kind], set())
         for line in read_lines(source.path):
             member = _MEMBERS[source.kind]
             row: Any = (line.value or {}).get(member) if member else line.value
@@ -166,7 +167,7 @@ def _slugs(path: Path) -> dict[str, set[str]]:
             slugs |= named
         if source.kind == "people":
             slugs |= set(merged_slugs(slugs).values())
-    return found
+    return slugs_by_kind
 
 
 _PUBLIC: Final[dict[str, Callable[[], QuerySet[Any]]]] = {

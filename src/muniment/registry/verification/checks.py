@@ -85,10 +85,10 @@ def find_record(name: str, value: str) -> str:
 def find_file(claim: Claim, value: str) -> str:
     try:
         how: Connection = {"resolve": addresses_of, **connection}
-        found = fetching.fetch(claim.file_url, accept="text/plain", **how)
+        answer = fetching.fetch(claim.file_url, accept="text/plain", **how)
     except (OSError, ValueError, http.client.HTTPException) as error:
         return gettext(NO_FILE) % {"reason": _reason(error)}
-    lines = (line.strip() for line in found.body.splitlines())
+    lines = (line.strip() for line in answer.body.splitlines())
     return FOUND if value.encode() in lines else gettext(OTHER_FILE)
 
 

@@ -43,7 +43,8 @@ def site_of(website: str) -> Site | None:
     if not host or port not in {None, usual_port}:
         return None
     has_query_or_fragment = bool(match[5])
-    return Site(scheme, host, "" if has_query_or_fragment else _own_path(match[4] or ""))
+    path = "" if has_query_or_fragment else _own_path(match[4] or "")
+    return Site(scheme, host, path)
 
 
 def _ascii(host: str) -> str:
@@ -82,8 +83,12 @@ def bare(host: str) -> str:
 @lru_cache(maxsize=1)
 def _tenants() -> dict[str, tuple[str, ...]]:
     text = resources.files(__package__).joinpath("tenant_hosts.list").read_text("utf-8")
-    lines = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
-    return {host: tuple(source) for host, *source in lines}
+    sources: dict[str, tuple[str, ...]] = {}
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            host, *source = line.split()
+            sources[host] = tuple(source)
+    return sources
 
 
 @lru_cache(maxsize=1)
@@ -159,11 +164,13 @@ def mail_addresses(claim: Claim, published: str) -> list[str]:
     if "mail" not in claim.methods:
         return []
     domains = [domain for domain in _mail_domains(claim.site.host) if not is_tenant_host(domain)]
-    found = [f"{name}@{domain}" for domain in domains for name in LOCAL_PARTS]
-    local, _, domain = published.strip().rpartition("@")
-    if local and _ascii(domain) in domains and re.fullmatch(r"[A-Za-z0-9._%+-]{1,64}", local):
-        found.insert(0, f"{local}@{_ascii(domain)}")
-    return list(dict.fromkeys(found))
+    addresses: list[str] = []
+    for domain in domains:
+        addresses += [f"{name}@{domain}" for name in LOCAL_PARTS]
+    local, _, host = published.strip().rpartition("@")
+    if local and _ascii(host) in domains and re.fullmatch(r"[A-Za-z0-9._%+-]{1,64}", local):
+        addresses.insert(0, f"{local}@{_ascii(host)}")
+    return list(dict.fromkeys(addresses))
 
 
 def _mail_domains(host: str) -> tuple[str, ...]:

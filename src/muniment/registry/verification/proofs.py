@@ -78,7 +78,8 @@ def find_verification(actor: Actor, slug: str) -> Verification:
     mine = DomainProof.objects.filter(company=company, account=actor.account_id, website=company.website)
     proofs = {proof.method: proof for proof in mine.exclude(state=ProofState.ENDED)}
     is_owner = company.ownerships.filter(account=actor.account_id).exists()
-    return Verification(company, claim, proofs, _addresses(company, claim) if claim else [], is_owner)
+    addresses = _addresses(company, claim) if claim else []
+    return Verification(company, claim, proofs, addresses, is_owner)
 
 
 def current_claim(company: Company) -> Claim | None:
@@ -96,7 +97,9 @@ def _users(host: str) -> int:
 
 def _addresses(company: Company, claim: Claim) -> list[str]:
     published = (company.socials or {}).get("email") or ""
-    return mail_addresses(claim, published if _is_reviewed(company, published) else "")
+    if not _is_reviewed(company, published):
+        published = ""
+    return mail_addresses(claim, published)
 
 
 def _is_reviewed(company: Company, address: str) -> bool:
@@ -259,8 +262,8 @@ def confirm_code(actor: Actor, slug: str, code: str) -> DomainProof:
     """
     company = _provable(actor, slug)
     with transaction.atomic():
-        found = _standing(actor, company).filter(method="mail").first()
-        proof = locked(found.pk) if found else None
+        mail_proof = _standing(actor, company).filter(method="mail").first()
+        proof = locked(mail_proof.pk) if mail_proof else None
         if proof is None:
             raise NotFound("No code was sent.", "Send a code first.")
         is_unexpired = proof.code_expires_at is not None and proof.code_expires_at > now()
@@ -367,11 +370,11 @@ def _require(claim: Claim | None, method: str, *, of: tuple[Method, ...]) -> Cla
 
 def _begun(actor: Actor, company: Company, claim: Claim, method: str) -> DomainProof:
     """Return the actor's proof by *method* for the present website; a proof of anything else ends."""
-    wanted = {"website": company.website, "domain": claim.domain}
+    of_website = {"website": company.website, "domain": claim.domain}
     subject = {"company": company, "account_id": actor.account_id, "method": method}
     open_ones = DomainProof.objects.filter(**subject).exclude(state=ProofState.ENDED)
-    open_ones.exclude(**wanted).update(state=ProofState.ENDED, due_at=None)
-    return open_ones.first() or DomainProof.objects.create(**subject, **wanted)
+    open_ones.exclude(**of_website).update(state=ProofState.ENDED, due_at=None)
+    return open_ones.first() or DomainProof.objects.create(**subject, **of_website)
 
 
 def _hold(key: str, limit: int, *, hours: int) -> None:
@@ -416,12 +419,13 @@ def mail_code(proof: DomainProof, code: str, valid_for: timedelta) -> None:
     """Send a code to the address of a proof."""
     days = valid_for.days
     with in_language_of(proof.account):
+        duration = gettext("%(days)d days") % {"days": days} if days else gettext("one hour")
         values = {
             **_values(proof),
             "account": proof.account.email,
             "listing": places.place(f"/companies/{quote(proof.company.slug)}"),
             "code": code,
-            "valid": gettext("%(days)d days") % {"days": days} if days else gettext("one hour"),
+            "valid": duration,
         }
         subject = gettext("Code to verify %(domain)s") % values
         outgoing.send(proof.address, subject, gettext(_CODE) % values, kind="code", expires_at=proof.code_expires_at)
