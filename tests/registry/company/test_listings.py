@@ -75,6 +75,13 @@ def test_a_stranger_learns_nothing_and_changes_nothing(stranger):
     assert "description" not in document("company", mine.slug)["company"]
 
 
+def test_a_reviewer_learns_that_a_listing_does_not_exist_and_which_one_is_near():
+    published(owner(), name="Tidal Works")
+    with pytest.raises(NotFound, match="No listing has the slug 'tidal-work'") as fault:
+        listings.get_company(reviewer(), "tidal-work")
+    assert "tidal-works" in str(fault.value.hint)
+
+
 def test_an_edit_of_a_published_listing_is_public_at_once_with_history_naming_the_credential():
     me = owner()
     mine = published(me)

@@ -122,7 +122,9 @@ def owned(actor: Actor, slug: str, *, lock: bool = False, version: int | None = 
         if version is not None:
             expect_version(company, version)
         return company
-    raise no_listing(slug) if is_reviewer else no_company(slug, near_companies(actor, slug))
+    if is_reviewer:
+        raise no_listing(slug)
+    raise no_company(slug, near_companies(actor, slug))
 
 
 def is_own_listing(actor: Actor, slug: str) -> bool:

@@ -39,14 +39,15 @@ def compare_rounds(change: Any, found: Difference, guard: ListGuard) -> None:
     stored = [StoredRow(row.pk, row.rank, row.item_id, _columns(_row(row))) for row in rows]
     before = [_members(_row(row)) for row in rows]
     after = guard.resolve(kind_of("fundingRounds"), ("fundingRounds",), change, before)
-    given = _with_visibility([RoundRow.from_document(round_, settings.SCHEMA.funding_round) for round_ in after], rows)
-    if sum(round_.closed_on is None for round_ in given) > 1:
+    new_rows = [RoundRow.from_document(round_, settings.SCHEMA.funding_round) for round_ in after]
+    rounds = _with_visibility(new_rows, rows)
+    if sum(round_.closed_on is None for round_ in rounds) > 1:
         fault = Fault("fundingRounds", "has more than one round without a closing date")
         raise BadFields([fault], "Close one round before you open the next.")
-    _check(given)
-    _note(found, "fundingRounds", [_row(row) for row in rows], given)
+    _check(rounds)
+    _note(found, "fundingRounds", [_row(row) for row in rows], rounds)
     if "fundingRounds" in found.after:
-        columns = [(round_.item_id, _columns(round_)) for round_ in given]
+        columns = [(round_.item_id, _columns(round_)) for round_ in rounds]
         found.steps.append(lambda _: write_rows(FundingRound, guard.company, stored, columns))
 
 
@@ -109,7 +110,8 @@ def _set_members(round_: FundingRound, members: JSONObject) -> None:
             round_.public = value
         elif name != "id":  # a round keeps its id
             field = settings.SCHEMA.funding_round.by_name[name]
-            setattr(round_, field.column, field.kind.empty if value is None else value)
+            new_value = field.kind.empty if value is None else value
+            setattr(round_, field.column, new_value)
 
 
 def _new_id(company: Company, opened: FundingRound, others: list[FundingRound]) -> str:

@@ -79,10 +79,11 @@ def resize(content: bytes, *, formats: tuple[str, ...] = FORMATS, is_logo: bool 
         raise BadRequest(
             Phrase("The image is too large: {megabytes:.1f} MB.", megabytes=len(content) / (1 << 20)), HINT
         )
+    kind = "logo" if is_logo else ""
     try:
         ended = child_process.run(
             "muniment.registry.company.redrawing",
-            (",".join(formats), "logo" if is_logo else ""),
+            (",".join(formats), kind),
             given=content,
             cpu_s=CPU_S,
             wall_s=WALL_S,
@@ -121,8 +122,9 @@ def _drawn(said: bytes) -> tuple[bytes, bytes]:
         refusal = msgspec.json.decode(said, type=_Refusal)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise BadRequest("The file is not a readable image.", HINT) from None
-    is_large = refusal.megapixels > 0
-    raise BadRequest(redrawing.too_large(refusal.megapixels) if is_large else Phrase(refusal.message), refusal.hint)
+    if refusal.megapixels > 0:
+        raise BadRequest(redrawing.too_large(refusal.megapixels), refusal.hint)
+    raise BadRequest(Phrase(refusal.message), refusal.hint)
 
 
 def _is_webp(content: bytes) -> bool:
@@ -232,7 +234,8 @@ def _look(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001, FBT001 
                     remedy=f"upload the picture again, or {RESTORE}",
                 )
             )
-    return Slice(len(pictures), damages, str(pictures[-1].pk) if pictures else None)
+    last = str(pictures[-1].pk) if pictures else None
+    return Slice(len(pictures), damages, last)
 
 
 CHECK = Check(name="pictures", fine="each has its digest", count=Picture.objects.count, look=_look)

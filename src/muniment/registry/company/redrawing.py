@@ -108,14 +108,16 @@ def _on_ground(picture: "Image.Image") -> "Image.Image":
     if picture.mode != "RGBA" or picture.getchannel("A").getextrema()[0] == 255:
         return picture
     opacity = picture.getchannel("A")
-    box = opacity.point(lambda each: 255 if each > 16 else 0).getbbox()
+    box = opacity.point(lambda value: 255 if value > 16 else 0).getbbox()
     if box is None:
         raise NotAPicture("the picture is empty")
     picture, opacity = picture.crop(box), opacity.crop(box)
-    brightness = ImageStat.Stat(picture.convert("L"), mask=opacity.point(lambda each: 255 if each > 128 else 0))
+    opaque_parts = opacity.point(lambda value: 255 if value > 128 else 0)
+    brightness = ImageStat.Stat(picture.convert("L"), mask=opaque_parts)
     is_bright = bool(brightness.count[0]) and brightness.mean[0] > _BRIGHT
     side = round(max(picture.size) * (1 + 2 * _MARGIN))
-    ground = Image.new("RGB", (side, side), _DARK if is_bright else _LIGHT)
+    color = _DARK if is_bright else _LIGHT
+    ground = Image.new("RGB", (side, side), color)
     ground.paste(picture, ((side - picture.width) // 2, (side - picture.height) // 2), opacity)
     return ground
 
