@@ -35,8 +35,8 @@ class Field(NamedTuple):
 def list_fields(latest: Applied) -> list[Field]:
     """Return the declared fields of a version in their order, with their stored values."""
     declared = _declared(latest)
-    found = {(each.declared.of, each.declared.key): each for each in stored_values(declared)}
-    return [Field(each, found[each.of, each.key]) for each in declared]
+    values_by_field = {(values.declared.of, values.declared.key): values for values in stored_values(declared)}
+    return [Field(declaration, values_by_field[declaration.of, declaration.key]) for declaration in declared]
 
 
 def get_field(latest: Applied, of: str, key: str) -> Declaration:
@@ -108,7 +108,7 @@ def retire_field(actor: Actor, of: str, key: str, *, retired: bool, expected_num
     if retired:
         kept["retired"] = True
     tables[at] = kept
-    note = f"{key} {'retired' if retired else 'used again'}"
+    note = f"{key} retired" if retired else f"{key} used again"
     return apply_fields(actor, tables, note=note, expected_number=expected_number)
 
 
@@ -132,11 +132,10 @@ def _declared(latest: Applied) -> tuple[Declaration, ...]:
 
 
 def _place(latest: Applied, of: str, key: str) -> int:
-    declared = _declared(latest)
-    found = next((at for at, each in enumerate(declared) if (each.of, each.key) == (of, key)), None)
-    if found is None:
-        raise NotFound(
-            Phrase("There is no declared field {key}.", key=key[:40]),
-            "The list has all of them; it may have been removed.",
-        )
-    return found
+    for place, declaration in enumerate(_declared(latest)):
+        if declaration.of == of and declaration.key == key:
+            return place
+    raise NotFound(
+        Phrase("There is no declared field {key}.", key=key[:40]),
+        "The list has all of them; it may have been removed.",
+    )

@@ -46,21 +46,21 @@ class StoredValues(NamedTuple):
 
 def stored_values(declarations: Sequence[Declaration]) -> list[StoredValues]:
     """Read the stored values of each declared field."""
-    found = []
+    values: list[StoredValues] = []
     for place, model in _TABLES.items():
-        own = [each for each in declarations if each.of == place]
-        if own:
-            found += _of_table(model, own)
-    return found
+        of_table = [declaration for declaration in declarations if declaration.of == place]
+        if of_table:
+            values += _of_table(model, of_table)
+    return values
 
 
 def unfit_values(declarations: Sequence[Declaration]) -> list[str]:
     """Return a sentence for each field that stored values do not fit; those of a retired field are only kept."""
-    return [each.fault for each in stored_values(declarations) if each.unfit]
+    return [values.fault for values in stored_values(declarations) if values.unfit]
 
 
 def _of_table(model: type[models.Model], declarations: Sequence[Declaration]) -> list[StoredValues]:
-    fields = [field_of(each, settings.CURRENCY) for each in declarations]
+    fields = [field_of(declaration, settings.CURRENCY) for declaration in declarations]
     counts = [0] * len(fields)
     unfit = [0] * len(fields)
     examples: list[list[tuple[str, str]]] = [[] for _ in fields]
@@ -95,7 +95,7 @@ def mark_of(declarations: tuple[Declaration, ...]) -> str:
     if not declarations:
         return ""
     rendered: list[JSONObject] = []
-    for declaration in sorted(declarations, key=lambda each: (each.of, each.key)):
+    for declaration in sorted(declarations, key=lambda declaration: (declaration.of, declaration.key)):
         members = declaration.to_wire()
         for name in ("label", "help", "in_lists"):  # no document shows them
             members.pop(name, None)

@@ -160,13 +160,14 @@ def _fetch_host(
     while addresses and faults < MAX_FAULTS and may_begin():
         address = addresses.popleft()
         try:
-            found = Fetched(address, fetch_logo(address), None)
+            fetched = Fetched(address, fetch_logo(address), None)
         except LogoFault as fault:
-            found = Fetched(address, None, fault)
+            fetched = Fetched(address, None, fault)
         except Exception:  # noqa: BLE001 - a decoder's fault must not end the others
-            found = Fetched(address, None, LogoFault("the picture could not be read", is_lasting=True))
-        faults = faults + 1 if found.fault is not None and not found.fault.is_lasting else 0
-        done.put(found)
+            fetched = Fetched(address, None, LogoFault("the picture could not be read", is_lasting=True))
+        is_of_host = fetched.fault is not None and not fetched.fault.is_lasting
+        faults = faults + 1 if is_of_host else 0
+        done.put(fetched)
         if addresses:
             pause()
 

@@ -81,7 +81,10 @@ def fetch_due(
     for some in _batches(arrived):
         for fetched, listings in store(some):
             tell(fetched, listings)
-            done, failed = (done + listings, failed) if fetched.drawn else (done, failed + listings)
+            if fetched.drawn:
+                done += listings
+            else:
+                failed += listings
     return LogoRun(done, failed, due().count())
 
 
@@ -90,20 +93,24 @@ def _batches(arrived: Iterator[Fetched]) -> Iterator[list[Fetched]]:
         yield some
 
 
-def store(found: Iterable[Fetched]) -> list[tuple[Fetched, int]]:
-    """Store and publish what was *found*, for every listing that names the address; return their numbers."""
-    every = {each.address: each for each in found}
+def store(logos: Iterable[Fetched]) -> list[tuple[Fetched, int]]:
+    """Store and publish *logos*, for every listing that names the address of one; return their numbers."""
+    logos_by_address = {fetched.address: fetched for fetched in logos}
     with transaction.atomic():
-        named = Company.objects.select_for_update().filter(state=State.PUBLISHED, icon__in=list(every)).order_by("pk")
+        named = (
+            Company.objects.select_for_update()
+            .filter(state=State.PUBLISHED, icon__in=list(logos_by_address))
+            .order_by("pk")
+        )
         listings: dict[str, list[int]] = defaultdict(list)
         for pk, icon in named.values_list("pk", "icon"):
             listings[icon].append(pk)
         changed: list[int] = []
         for address, keys in listings.items():
-            changed += _record(every[address], keys)
+            changed += _record(logos_by_address[address], keys)
         if changed:
             publish(AffectedRows().company_with_dependents(*sorted(changed)))
-    return [(each, len(listings[address])) for address, each in every.items()]
+    return [(fetched, len(listings[address])) for address, fetched in logos_by_address.items()]
 
 
 def _record(fetched: Fetched, companies: list[int]) -> list[int]:

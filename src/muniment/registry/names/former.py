@@ -36,7 +36,8 @@ def find(stored: Stored, name: str) -> JSONObject | None:
 
 
 def without(stored: Stored, name: str) -> Stored:
-    return [each for each in stored or () if key_of(each["name"]) != key_of(name)] or None
+    key = key_of(name)
+    return [former_name for former_name in stored or () if key_of(former_name["name"]) != key] or None
 
 
 def renamed(stored: Stored, before: str, after: str, *, on: date) -> Stored:
@@ -63,10 +64,10 @@ def joined(stored: Stored, given: Iterable[JSONObject], name: str, is_removed: C
     """
     names = list(stored or ())
     for former_name in given:
-        known = find(names, former_name["name"])
-        if known is not None:
-            if former_name.get("until") and not known.get("until"):
-                names[names.index(known)] = {**known, "until": former_name["until"]}
+        listed = find(names, former_name["name"])
+        if listed is not None:
+            if former_name.get("until") and not listed.get("until"):
+                names[names.index(listed)] = {**listed, "until": former_name["until"]}
             continue
         is_present_name = key_of(former_name["name"]) == key_of(name)
         if not is_present_name and not is_removed(former_name["name"]):
@@ -89,12 +90,13 @@ def marked(stored: Stored, name: str, hidden_by: str) -> Stored:
     return names
 
 
-def _limited(found: Iterable[JSONObject]) -> Stored:
+def _limited(names: Iterable[JSONObject]) -> Stored:
     """Return the latest names, each once."""
     unique: dict[str, JSONObject] = {}
-    for each in found:
-        unique.setdefault(key_of(each["name"]), each)
-    return sorted(unique.values(), key=lambda each: each.get("until") or "", reverse=True)[:MAX_NAMES] or None
+    for former_name in names:
+        unique.setdefault(key_of(former_name["name"]), former_name)
+    latest_first = sorted(unique.values(), key=lambda former_name: former_name.get("until") or "", reverse=True)
+    return latest_first[:MAX_NAMES] or None
 
 
 _UNLISTING_ACTIONS: Final = ("unlisted", "unlisted by owner")
@@ -115,10 +117,12 @@ def after_rename(company: Company, name: str) -> Stored:
 
 def of_import(company: Company, name: str, given: Iterable[JSONObject] | None) -> Stored:
     """Return the former names of a listing that an import calls *name*, with those that its file gives."""
-    stored: Stored = after_rename(company, name) if company.name not in {"", name} else company.former_names
+    stored: Stored = company.former_names
+    if company.name not in {"", name}:
+        stored = after_rename(company, name)
     if given is None:
         return stored
-    return joined(stored, given, name, lambda each: is_removed(company.slug, each))
+    return joined(stored, given, name, lambda former_name: is_removed(company.slug, former_name))
 
 
 def is_removed(slug: str, name: str) -> bool:
@@ -153,18 +157,18 @@ def remove_traces(company: Company, name: str) -> None:
             values: JSONObject = {column: _without(getattr(row, column), name) for column in columns}
             if isinstance(row, HistoryEntry):
                 held = {*values["before"], *values["after"]}
-                values["changed"] = [each for each in row.changed if each in held]
+                values["changed"] = [member for member in row.changed if member in held]
             model._default_manager.filter(pk=row.pk).update(**values)  # noqa: SLF001 - Django's public name
 
 
 def _without(values: JSONObject, name: str) -> JSONObject:
     """Return values of fields without *name*, as the name and among the former ones."""
-    found: JSONObject = {}
+    others: JSONObject = {}
     for member, value in values.items():
         if member == "name" and isinstance(value, str) and key_of(value) == key_of(name):
             continue
-        found[member] = without(value, name) if member == "formerNames" else value
-    return found
+        others[member] = without(value, name) if member == "formerNames" else value
+    return others
 
 
 def remove_suppressed(keys: list[suppression.SuppressionKey]) -> int:

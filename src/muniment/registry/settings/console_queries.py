@@ -50,12 +50,12 @@ def list_queries(latest: Applied) -> list[ListedQuery]:
 
 def get_query(latest: Applied, slug: str) -> Query:
     """Return a query of the console; raise NotFound if there is none."""
-    found = next((query for query in latest.settings.console_queries if query.slug == slug), None)
-    if found is None:
-        raise NotFound(
-            Phrase("The console has no saved query {slug}.", slug=slug), "Queries of registry.toml are changed there."
-        )
-    return found
+    for query in latest.settings.console_queries:
+        if query.slug == slug:
+            return query
+    raise NotFound(
+        Phrase("The console has no saved query {slug}.", slug=slug), "Queries of registry.toml are changed there."
+    )
 
 
 def save_query(actor: Actor, query: Query, *, slug: str = "", expected_number: int | None = None) -> int:

@@ -31,7 +31,8 @@ def _drawn(path: str, *, has_name: bool) -> Mark | None:
         return None
     with Image.open(io.BytesIO(bytes(stored.large))) as opened:
         picture = opened.convert("RGBA")
-    if drawn := picture.getbbox():  # without the transparent space that makes it square
+    drawn = picture.getbbox()
+    if drawn:  # without the transparent space that makes it square
         picture = picture.crop(drawn)
     picture.thumbnail((_SCALE * WIDEST, _SCALE * HEIGHT))
     out = io.BytesIO()

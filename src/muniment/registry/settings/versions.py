@@ -103,7 +103,9 @@ def apply_settings(
     settings = store_artwork(settings, artwork or {})
     with transaction.atomic():
         latest = _lock_latest()
-        number, before = (latest.number, _settings(latest)) if latest else (0, DEFAULT)
+        number, before = 0, DEFAULT
+        if latest is not None:
+            number, before = latest.number, _settings(latest)
         if file_digest:
             settings = msgspec.structs.replace(settings, console_queries=before.console_queries)
         if expected_number is not None and expected_number != number:
@@ -259,19 +261,19 @@ _AUTHORS: Final = {"command": "command line", "system": FILE}
 def differences(before: RegistrySettings, after: RegistrySettings) -> list[tuple[str, str, str]]:
     """Return each place whose value differs, with its former and its new text; empty for a default."""
     former, new = _flat(before), _flat(after)
-    found = []
+    changes = []
     for place in sorted(former.keys() | new.keys()):
         if former.get(place) != new.get(place):
-            found.append((place, former.get(place, ""), new.get(place, "")))
-    return found
+            changes.append((place, former.get(place, ""), new.get(place, "")))
+    return changes
 
 
 def follow() -> bool:
     """Copy the latest version into the data folder, if it has another one; return whether it had."""
-    found = latest_version()
-    if applied.look() == found:
+    latest = latest_version()
+    if applied.look() == latest:
         return False
-    applied.keep(found)
+    applied.keep(latest)
     return True
 
 
@@ -284,9 +286,10 @@ def apply_file(actor: Actor = SYSTEM, *, again: bool = False) -> FileResult | No
     Args:
         again: also if the file is the one that was applied last.
     """
-    chosen = config.current().registry_file
-    path = Path(chosen) if chosen else config.current().data / FILE
-    if not chosen and not path.is_file():
+    file_of_setting = config.current().registry_file
+    path = Path(file_of_setting) if file_of_setting else config.current().data / FILE
+    # A file that a setting names must be there; the one in the data folder may be missing.
+    if not file_of_setting and not path.is_file():
         return None
     try:
         settings = reading.read_file(path)
@@ -317,18 +320,18 @@ def settle() -> None:
 
 
 def _artwork_beside(path: Path, settings: RegistrySettings) -> dict[str, bytes]:
-    found = {}
+    artwork = {}
     for name in ("logo", "mark"):
         value = getattr(settings.brand, name)
         if value and not reading.PICTURE.fullmatch(value):
             with (path.parent / value).open("rb") as file:
-                found[name] = file.read(reading.MAX_PICTURE_BYTES + 1)
+                artwork[name] = file.read(reading.MAX_PICTURE_BYTES + 1)
     for name in typefaces.NAMES:
         value = getattr(settings.brand, name)
         if value and not reading.FONT.fullmatch(value):
             with (path.parent / value).open("rb") as file:
-                found[name] = file.read(typefaces.MAX_BYTES + 1)
-    return found
+                artwork[name] = file.read(typefaces.MAX_BYTES + 1)
+    return artwork
 
 
 def _digest_of_file() -> str:
@@ -357,14 +360,14 @@ def _applied(row: RegistryVersion) -> Applied:
 
 def _flat(settings: RegistrySettings) -> dict[str, str]:
     document: JSONObject = msgspec.to_builtins(settings)
-    found = {}
+    texts = {}
     for section, values in document.items():
         if isinstance(values, dict):
             for name, value in values.items():
-                found[f"{section}.{name}"] = _shown(value)
+                texts[f"{section}.{name}"] = _shown(value)
         else:
-            found[section] = _shown(values)
-    return found
+            texts[section] = _shown(values)
+    return texts
 
 
 def _shown(value: object) -> str:
