@@ -103,7 +103,8 @@ def import_(
     for name in ("kinds", "once", "restart"):
         follow_only[name] = options.pop(name)
     followed = options.pop("follow")
-    if sum([path is not None, is_list, undo is not None, followed is not None]) != 1:
+    actions = [path is not None, is_list, undo is not None, followed is not None]
+    if sum(actions) != 1:
         raise click.UsageError("Give one of PATH, --list, --undo and --follow.")
     if followed is not None:
         _follow(followed, options, follow_only)

@@ -89,8 +89,9 @@ _ACCEPTED: Final = (
 TYPES: Final = {accepted.content_type: accepted for accepted in _ACCEPTED}
 TAKEN: Final = marked("PDF, DOCX, XLSX, PPTX, ODT, TXT, MD, CSV, JSON, PNG, JPEG and WebP")
 _BY_EXTENSION: Final[dict[str, Type]] = {}
-for _type in _ACCEPTED:
-    _BY_EXTENSION.update(dict.fromkeys(_type.extensions, _type))
+for _accepted in _ACCEPTED:
+    for _extension in _accepted.extensions:
+        _BY_EXTENSION[_extension] = _accepted
 
 
 def name_fault(name: str) -> str | None:  # noqa: PLR0911 - one rule per line

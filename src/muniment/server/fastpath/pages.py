@@ -123,9 +123,8 @@ class PageAnswers:
     ) -> None:
         """Keep a response that the ordinary path has sent, if all of it says that it is for everyone."""
         named = dict(headers)
-        is_repeated = len(named) != len(headers)
         is_cut = status == 200 and not _is_whole(named, body)
-        if is_repeated or is_cut or not _is_plain(target) or not _is_for_everyone(named, stamp):
+        if is_cut or not _is_plain(target) or not _is_for_everyone(headers, stamp):
             return
         encoding = _encoding(stamp.tag, named.get(b"etag", b""))
         if encoding is None:
@@ -185,15 +184,18 @@ def _head(status: int, headers: list[Header]) -> bytes:
     return status_line(status) + b"".join(b"%s: %s\r\n" % line for line in headers)
 
 
-def _is_for_everyone(headers: dict[bytes, bytes], stamp: PageStamp) -> bool:
+def _is_for_everyone(headers: list[Header], stamp: PageStamp) -> bool:
     """Return whether a response with *headers* may be sent to another visitor, chosen as the stamp says."""
-    if not _FORBIDDEN.isdisjoint(headers) or not headers.get(b"cache-control", b"").startswith(b"public"):
+    named = dict(headers)
+    if len(named) != len(headers):
+        return False  # of a repeated header, only one value would be looked at
+    if not _FORBIDDEN.isdisjoint(named) or not named.get(b"cache-control", b"").startswith(b"public"):
         return False
     vary = VARY_SPOKEN if stamp.language else VARY
     # What has several encodings must name the header that chooses one; what has one need not.
-    if b"vary" not in headers and not stamp.is_compressible:
+    if b"vary" not in named and not stamp.is_compressible:
         return True
-    return headers.get(b"vary") == vary
+    return named.get(b"vary") == vary
 
 
 def _encoding(tag: bytes, shown: bytes) -> bytes | None:

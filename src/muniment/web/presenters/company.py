@@ -507,11 +507,12 @@ def proposal_row(proposal: JSONObject) -> JSONObject:
     ends = str(proposal.get("endDate") or "")
     today = company_lists.today()
     is_left = company_lists.is_left_open(proposal, today)
+    shown_outcome = gettext("Ended") if is_left else outcome(status)
     return {
         **proposal,
         "title": title,
         "state": company_lists.state_of(proposal, today),
-        "outcome": gettext("Ended") if is_left else outcome(status),
+        "outcome": shown_outcome,
         **_votes(title, proposal.get("votes") or {}),
         "is_undecided": is_left,
         "ends": day_or_text(ends),

@@ -84,6 +84,8 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         pending[name] = {"before": facts.get(name), "after": value}
     rounds_not_closed = [row for row in rounds if row["state"] != "closed"]
     state = "unlisted by owner" if mine.unlisted_by == UnlistedBy.OWNER else mine.state
+    unlinked_people = list_unlinked(actor, slug) if mine.state == "published" else []
+    invited = typed.get("email", "") if typed else ""
     context = {
         **frame(mine, "overview"),
         "state_words": STATES[state],
@@ -99,8 +101,8 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "missing": missing_of(facts),
         "former_names": [{**entry, "shown": former_name(entry)} for entry in list_former_names(actor, slug)],
         "is_reviewer": actor.is_reviewer,
-        "names": list_unlinked(actor, slug) if mine.state == "published" else [],
-        "invited": typed.get("email", "") if typed else "",
+        "names": unlinked_people,
+        "invited": invited,
     }
     return manage_page(request, "manage/company.html", context)
 

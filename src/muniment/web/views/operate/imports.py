@@ -635,7 +635,8 @@ def _groups(kind: str, column: Column, new_name: str) -> list[tuple[str, list[Fi
 
 def _fields_by_group(kind: str, column: Column, new_name: str) -> dict[str, str]:
     """Return the group of each field that a column can hold, by the name of the field."""
-    fields = fields_of(COMPANIES if kind == SKIP else kind)
+    kind_of_rows = COMPANIES if kind == SKIP else kind
+    fields = fields_of(kind_of_rows)
     group_of = {name: field.group for name, field in fields.items()}
     if column.kind:
         group_of.setdefault(column.field or f"{EXTRA}{new_name}", _NEW)

@@ -126,8 +126,10 @@ def states_of(facet: Facet | None) -> list[CountedState]:
 
 def _counts(facet: Facet | None) -> dict[str, int]:
     """Return the number of companies with each value in use, in the order of the facet."""
+    if facet is None:
+        return {}
     counts = {}
-    for counted in facet.values if facet else ():
+    for counted in facet.values:
         if counted.value and counted.n:
             counts[counted.value] = counted.n
     return counts

@@ -170,11 +170,12 @@ def _try(form: forms.Form, ask: Callable[[], None]) -> bool:
 def shown(row: Subscription) -> JSONObject:
     """Return a subscription as pages show it."""
     name = news.name_of(row)
+    address = news.path_of(row.topic, row.key) if name else ""  # what is no longer public has no page
     kinds = {"company": gettext("Company"), "person": gettext("Person")}
     return {
         "id": row.pk,
         "name": name or gettext("No longer public"),
-        "address": news.path_of(row.topic, row.key) if name else "",
+        "address": address,
         "kind": kinds.get(row.topic, gettext("Results of a search")),
         "pace": dict(PACES)[Subscription.Pace(row.pace)],
         "since": row.confirmed_at,
