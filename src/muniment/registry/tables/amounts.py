@@ -115,7 +115,9 @@ def decimal_sign(values: Iterable[str], *, is_count: bool = False) -> str:
     Args:
         is_count: the numbers are whole, so that 1.200 is 1200.
     """
-    numbers = [match[0].strip() for value in values for match in _NUMBER.finditer(value)]
+    numbers: list[str] = []
+    for value in values:
+        numbers += [match[0].strip() for match in _NUMBER.finditer(value)]
     by_point = [plain_number(text, ".") for text in numbers]
     by_comma = [plain_number(text, ",") for text in numbers]
     fit_point, fit_comma = _fitting(by_point, is_count=is_count), _fitting(by_comma, is_count=is_count)

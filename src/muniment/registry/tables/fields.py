@@ -8,6 +8,7 @@ its kind. This module declares only the forms that tables have and the schema ha
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from django.conf import settings
@@ -153,16 +154,15 @@ def fields_of(rows: str) -> Mapping[str, TableField]:
     schema, fields = _fields.get(rows, (None, {}))
     if schema is not settings.SCHEMA:
         record = _record_of(rows)
-        declared = {
-            field.name: TableField(field.name, field.label, field.kind, DECLARED, field)
-            for field in record.by_name.values()
-            if field.is_additional and field.editable
-        }
-        fields = {field.name: field for field in _fields_of_schema(record)}
-        for field in _ONLY_IN_TABLES[rows]:
-            own_name = field.name.removeprefix(EXTRA)
+        declared: dict[str, TableField] = {}
+        for field in record.by_name.values():
+            if field.is_additional and field.editable:
+                declared[field.name] = TableField(field.name, field.label, field.kind, DECLARED, field)
+        fields = {table_field.name: table_field for table_field in _fields_of_schema(record)}
+        for table_field in _ONLY_IN_TABLES[rows]:
+            own_name = table_field.name.removeprefix(EXTRA)
             if own_name not in fields and own_name not in declared:
-                fields[field.name] = field
+                fields[table_field.name] = table_field
         fields |= declared
         _fields[rows] = settings.SCHEMA, fields
     return fields
@@ -235,7 +235,7 @@ def words_for(rows: str) -> Mapping[str, str]:
     if schema is settings.SCHEMA:
         return words
     words = {}
-    in_catalogue = {name for names in catalogue().headings[rows].values() for name in names}
+    in_catalogue = set(chain.from_iterable(catalogue().headings[rows].values()))
     for name, field in fields_of(rows).items():
         if name in in_catalogue and field.declaration is None:
             continue

@@ -196,7 +196,7 @@ def _read_zip(content: bytes, name: str, depth: int, reading: Reading) -> Iterat
         archive = zipfile.ZipFile(io.BytesIO(content))
     except zipfile.BadZipFile:
         raise NotATable(Phrase("{name} is a damaged archive.", name=name)) from None
-    reading.take_unpacked(sum(each.file_size for each in archive.infolist()))
+    reading.take_unpacked(sum(member.file_size for member in archive.infolist()))
     if not _OF_WORKBOOKS.isdisjoint(archive.namelist()):
         yield from _read_workbook(content, name, reading)
         return
@@ -254,8 +254,9 @@ def _read_workbook(content: bytes, name: str, reading: Reading) -> Iterator[Shee
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(content))
         reading.take_sheets(len(book.sheet_names))
-        for each in book.sheet_names:
-            yield from _kept(_read_worksheet(book.get_sheet_by_name(each), each, reading), reading)
+        for sheet_name in book.sheet_names:
+            sheet = _read_worksheet(book.get_sheet_by_name(sheet_name), sheet_name, reading)
+            yield from _kept(sheet, reading)
     except CalamineError as error:
         raise NotATable(
             Phrase("{name} cannot be read as a workbook: {error}.", name=name, error=str(error)[:200])

@@ -523,13 +523,13 @@ def _is_year_heading(cell: str, values: Sequence[str]) -> bool:
 def _is_known_row(row: Sequence[str]) -> bool:
     """Return whether at least two, and a third, of the cells of a row are known headings, and no positions."""
     cells = {*row} - {""}
-    known = 0
+    most_fields = 0
     for kind in (COMPANIES, PEOPLE):
         fields = {_surely(cell, kind) for cell in cells} - {""}
         # Titles that are headings are also what cells of a column of positions say.
         no_positions = [field for field in fields if not field.startswith("people:")]
-        known = max(known, len(no_positions))
-    return known > 1 and 3 * known >= len(cells)
+        most_fields = max(most_fields, len(no_positions))
+    return most_fields > 1 and 3 * most_fields >= len(cells)
 
 
 def _known(row: Sequence[str]) -> int:
@@ -621,8 +621,10 @@ def _numbered(row: Sequence[str]) -> list[str]:
     headings = []
     for heading in row:
         counts[heading] += 1
-        is_again = bool(heading) and counts[heading] > 1
-        headings.append(f"{heading} ({counts[heading]})" if is_again else heading)
+        if heading and counts[heading] > 1:
+            headings.append(f"{heading} ({counts[heading]})")
+        else:
+            headings.append(heading)
     return headings
 
 

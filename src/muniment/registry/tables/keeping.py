@@ -240,7 +240,7 @@ def _names_like(key_of_heading: str) -> Iterator[str]:
 def _names_of(name: str, of: str, kind: str) -> frozenset[str]:
     """Return the names that a field and its parameters would have, in small letters: "price", "pricemin"."""
     declared = Declaration(of, name, name, kind, choices=(name,))
-    return frozenset(each.casefold() for each in (name, *parameters_of(declared)))
+    return frozenset(map(str.casefold, (name, *parameters_of(declared))))
 
 
 @lru_cache(maxsize=4_096)

@@ -204,8 +204,8 @@ def _keep_positions_nowhere(columns: Sequence[Column], values: Sequence[list[str
 
 def _keep_differences_of_persons(table: TableMapping, body: Sequence[Sequence[str]]) -> None:
     """Propose lists for the kept columns that differ within the rows of a person, if many persons have several rows."""
-    parts = [n for n, column in enumerate(table.column) if column.field in {"name", "name.first", "name.last"}]
-    groups = _differing_rows(body, parts, range(len(table.column)))
+    names = [n for n, column in enumerate(table.column) if column.field in {"name", "name.first", "name.last"}]
+    groups = _differing_rows(body, names, range(len(table.column)))
     if sum(map(len, groups)) >= _SOME * len(body):
         _keep_differences_as_lists(table, body, groups)
 
@@ -832,7 +832,10 @@ def _is_address_of_a_person(text: str) -> bool:
 
 def _first_word(text: str) -> str:
     """Return the key of the first word of a name or of the local part of an address; "" if there is none."""
-    return next((key(part) for part in re.split(r"[\s._\-+\d]+", text) if part), "")
+    for word in re.split(r"[\s._\-+\d]+", text):
+        if word:
+            return key(word)
+    return ""
 
 
 _ALSO_OFFICES: Final = frozenset({"mark", "media", "grace", "rose", "will", "art"})

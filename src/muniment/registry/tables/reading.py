@@ -71,7 +71,7 @@ def open_file(source: Path | str, max_bytes: int = 0) -> TableFile:
 def name_in(address: str) -> str:
     """Return the name of a file at an address, without signs that no name has; they could not be an argument."""
     name = PurePosixPath(unquote(urlsplit(address).path)).name
-    return "".join(each for each in name if each.isprintable())[-200:] or "table"
+    return "".join(sign for sign in name if sign.isprintable())[-200:] or "table"
 
 
 def read_file(file: TableFile, *, encoding: str = "", delimiter: str = "") -> list[Sheet]:

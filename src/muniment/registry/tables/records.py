@@ -939,4 +939,5 @@ def _same_company(companies: Sequence[CompanyRecord], slug: str, members: JSONOb
 
 def _agree(one: JSONObject, other: JSONObject) -> bool:
     """Return whether two rows of one name say the same where both say something."""
-    return all(one[member] == value for member, value in other.items() if member in one and member != "name")
+    compared = (one.keys() & other.keys()) - {"name"}
+    return all(one[member] == other[member] for member in compared)
