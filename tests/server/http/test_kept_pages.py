@@ -12,6 +12,7 @@ from make.registry import lines
 from muniment.kernel.fairness import Fairness
 from muniment.kernel.http.public_pages import PageStamp
 from muniment.server.charging import Charging
+from muniment.server.fastpath import pages
 from muniment.server.fastpath.fast_path import FastPath
 from muniment.server.fastpath.pages import LARGEST_BYTES, LIMIT_BYTES, MAX_PREFERENCES, PageAnswers
 from services.ports import wait_until
@@ -207,6 +208,17 @@ class Kept:
     def keep(self, target=b"/x", *, stamp=STAMP, status=200, headers=HEADERS, body=BODY, surface="pages"):
         self.pages.keep(target, stamp, surface, status=status, headers=headers, body=body)
         return self.pages.get(target, b"", b"")
+
+
+def test_a_page_is_not_kept_if_what_it_shows_is_published_meanwhile(monkeypatch):
+    kept, head = Kept(), pages._head
+
+    def published_meanwhile(*response):
+        kept.publish(8, {("company", "quillmere")})
+        return head(*response)
+
+    monkeypatch.setattr(pages, "_head", published_meanwhile)
+    assert kept.keep() is None
 
 
 def test_a_page_is_kept_as_it_was_sent():

@@ -145,14 +145,15 @@ class PageAnswers:
         if encoding not in responses:
             head = _head(status, headers)
             responses[encoding] = Response(status, head, body)
-            self._grow(target, spoken, len(head) + len(body) + OVERHEAD_BYTES, stamp)
+            self._grow(target, spoken, len(head) + len(body) + OVERHEAD_BYTES, stamp, version)
 
-    def _grow(self, target: bytes, spoken: dict[str, KeptPage], size_bytes: int, stamp: PageStamp) -> None:
-        """Count a response of the pages at *target*, and keep these if they are new."""
+    def _grow(
+        self, target: bytes, spoken: dict[str, KeptPage], size_bytes: int, stamp: PageStamp, version: int
+    ) -> None:
+        """Count a response of the pages at *target*, and keep these if they are new and still of *version*."""
         if self._pages.get(target) is spoken:
             self._cache.grow(target, spoken, size_bytes)
         else:
-            version = self._cache.version
             self._cache.put(target, spoken, size_bytes=size_bytes, version=version, depends=stamp.depends)
 
     def _spoken(self, target: bytes, stamp: PageStamp) -> dict[str, KeptPage]:
