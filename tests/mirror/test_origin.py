@@ -166,6 +166,20 @@ def test_a_signal_ends_a_request_that_is_waited_for(site, pauses, held):
     line.interrupt()  # between two requests there is nothing to end
 
 
+def test_a_signal_while_a_command_connects_is_not_lost(site, pauses, monkeypatch):
+    line, connect = Origin(site.address, wait=pauses), origin._connect
+
+    def interrupted(*place):
+        line.interrupt()
+        return connect(*place)
+
+    monkeypatch.setattr(origin, "_connect", interrupted)
+    with pytest.raises(Stopped):
+        line.get("/api/v1/exports")
+    assert pauses == []
+    line.close()
+
+
 def test_an_origin_that_answers_byte_by_byte_is_given_up(site, pauses, held, monkeypatch):
     monkeypatch.setattr(origin, "ANSWER_S", 0.3)
     monkeypatch.setattr(origin, "TRIES", 2)

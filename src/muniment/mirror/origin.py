@@ -273,6 +273,8 @@ class Origin:
         end = time.monotonic() + seconds
         try:
             line = self._connected()
+            if self._is_interrupted:  # while it connected, when there was nothing to shut down
+                raise Stopped
             if line.sock is not None:
                 line.sock.settimeout(SILENT_S + waits_s)
             with _ended_after(line.sock, end - time.monotonic()):
