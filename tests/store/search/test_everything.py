@@ -2,7 +2,9 @@
 
 from functools import partial
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from make.published import Publisher, company, framework, person
 from muniment.schema.objects import registry_schema
@@ -52,6 +54,19 @@ def test_kinds_are_ranked_together_exact_then_names_then_texts(reader):
         ("person", "ben-storm"),
     ]
     assert search(reader, "tide", limit=5).totals == {"company": 3, "person": 2, "framework": 1}
+
+
+def test_a_person_is_described_by_the_summary_alone_whatever_else_an_import_kept(publisher, reader):
+    ada = person(1, "ada-tide", name="Ada Tide", bio="Measures water.")
+    item = msgspec.json.encode({**msgspec.json.decode(ada.item), "type": ["a"], "industry": 5})
+    publisher.publish(replace(ada, item=item))
+    (ada,) = [each for each in search(reader, "ada tide", limit=5).results if each.key == "ada-tide"]
+    assert ada.item["type"] == ["a"]
+    assert ada.about == "Measures water."
+
+
+def test_an_address_of_nothing_names_nothing(reader):
+    assert found(reader, "http://.") == []
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,10 @@ class Result(NamedTuple):
 
     @property
     def about(self) -> str:
-        """Return its type and industry, which only companies have, and its summary."""
+        """Return its type and industry, if it is a company, and its summary."""
+        # An import keeps members that it does not know, so a person may have a type of any form.
+        if self.kind != "company":
+            return self.summary
         classes = ", ".join(filter(None, (self.item.get("type"), self.item.get("industry"))))
         return ". ".join(filter(None, (classes, self.summary)))
 

@@ -248,6 +248,8 @@ def of_name(connection: sqlite3.Connection, kind: str, marked: Iterable[str], li
 
 def _exact(connection: sqlite3.Connection, kind: str, key: str, marks: tuple[str, ...]) -> tuple[list[int], list[int]]:
     """Return what *key* names, in the order of *marks*, and what it named before; fuller documents first."""
+    if not key:  # of "http://.", which has words, but is the address of nothing
+        return [], []
     every = (*marks, search_text.FORMER)
     some = _matching(connection, kind, _any_name(key, every), 2)
     if len(some) < 2:
