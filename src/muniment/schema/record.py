@@ -119,8 +119,9 @@ class Field(Struct, frozen=True):
 
     def show(self, row: JSONMapping) -> Any:
         """Return the value in a stored row as :meth:`Record.published` shows it, None where there is none."""
-        if not self.column:
-            return (row["extra"] or {}).get(self.name)
+        extra = row["extra"] or {}
+        if not self.column or self.name in extra:
+            return extra.get(self.name)
         value = row[self.column]
         if value is not None:
             value = self.kind.show(value)

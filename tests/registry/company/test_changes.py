@@ -207,6 +207,15 @@ def test_a_team_size_is_set_only_while_no_positions_are_listed():
 
 
 @pytest.mark.requirement("owners.exact")
+def test_a_member_that_hides_a_column_is_compared_as_it_is_shown():
+    me = owner()
+    mine = published(me, description="In the column.")
+    Company.objects.filter(slug=mine.slug).update(extra={"description": "Imported before the field existed."})
+    shown = listings.get_company(me, mine.slug).bundle["company"]["description"]
+    assert shown == "Imported before the field existed."
+    assert listings.update_company(me, mine.slug, CompanyChange(description=shown)).applied == []
+
+
 def test_a_listing_with_irregular_values_is_written_back_unchanged(tmp_path):
     """What an import brought may break the rules for owners."""
     row = {
