@@ -221,9 +221,6 @@ def _load_demo(*, tells: bool = True) -> None:
             click.echo(f"Token of the {sign_in.role} for /api/manage/mcp: {sign_in.token}", err=True)
 
 
-log = logging.getLogger("muniment.server")
-
-
 @main.command("setup-link")
 def setup_link() -> None:
     """

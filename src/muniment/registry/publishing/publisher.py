@@ -332,10 +332,10 @@ def publish(affected: AffectedRows) -> int | None:
     if mark_in(epoch) != mark_of(settings.DECLARED_FIELDS):
         current.look()  # another process has applied other fields, and the documents have them
     framework_moves = _moves("framework", affected.frameworks, _framework_standings)
-    changed_frameworks = [move.pk for move in framework_moves if move.change != "updated"]
-    if changed_frameworks:
+    frameworks_appearing_or_gone = [move.pk for move in framework_moves if move.change != "updated"]
+    if frameworks_appearing_or_gone:
         # Companies show scores of public frameworks only.
-        affected.company(*documents.companies_with(changed_frameworks))
+        affected.company(*documents.companies_with(frameworks_appearing_or_gone))
     moves = [
         *_moves("company", affected.companies, _company_standings),
         *_moves("person", affected.people, _person_standings),
