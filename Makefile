@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-WORKERS ?= 4
+WORKERS ?= 5
 # tests/conftest.py orders the modules. All tests of a module run in one process, so that its servers are started once.
 DISTRIBUTED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 DIST ?= dist

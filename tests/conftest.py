@@ -310,13 +310,18 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _nothing_of_a_module_stays() -> Iterator[None]:
-    """Take back limits on accounts that an application in this process has set, and close what a restart has ended."""
+def _nothing_of_a_module_stays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """
+    Take back limits on accounts that an application in this process has set, and close what a restart has ended.
+
+    Documents that fixtures of the module, or tests without a database, have left go too.
+    """
     from django.db import connections
 
     yield
     fairness.use(fairness.Fairness())
     connections.close_all()
+    _remove_documents(request.config)
 
 
 @pytest.fixture(autouse=True)
@@ -324,7 +329,11 @@ def _no_document_stays(request: pytest.FixtureRequest) -> Iterator[None]:
     """Remove the documents that a test left in the folder of this process: the next one counts them."""
     yield
     if _uses_database(request.node):
-        shutil.rmtree(request.config.stash[stand_key].folder / "blobs" / "documents", ignore_errors=True)
+        _remove_documents(request.config)
+
+
+def _remove_documents(config: pytest.Config) -> None:
+    shutil.rmtree(config.stash[stand_key].folder / "blobs" / "documents", ignore_errors=True)
 
 
 @pytest.hookimpl(trylast=True)
