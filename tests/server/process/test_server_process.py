@@ -212,8 +212,8 @@ def test_sigterm_under_load_cuts_no_answer(demo):
     product.wait_ready()
     cut, whole = [], [0]
 
-    def ask():
-        with socket.create_connection(("127.0.0.1", product.port), timeout=60) as connection:
+    def ask(connection):
+        with connection:
             while True:
                 received, is_whole = fetch(connection)
                 if not is_whole:
@@ -221,7 +221,9 @@ def test_sigterm_under_load_cuts_no_answer(demo):
                     return
                 whole[0] += 1
 
-    askers = [threading.Thread(target=ask) for _ in range(6)]
+    # Connected first: a thread that gets no processor until the load is there would find no server.
+    connections = [socket.create_connection(("127.0.0.1", product.port), timeout=60) for _ in range(6)]
+    askers = [threading.Thread(target=ask, args=(connection,)) for connection in connections]
     for asker in askers:
         asker.start()
     wait_until(lambda: whole[0] > 100, within_s=60, what="load")
