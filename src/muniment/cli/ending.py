@@ -38,6 +38,6 @@ class Ending:
         self._interrupt = interrupt
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for *seconds*, without a limit if there are none, and return whether the command is to end."""
+        """Wait for *seconds*, or without a limit, for a signal; return whether one has come."""
         signals, _, _ = select.select([self._heard], [], [], seconds)
         return bool(signals)

@@ -5,8 +5,6 @@ import re
 import time
 import unicodedata
 from datetime import UTC, datetime
-from functools import partial
-from typing import Final
 
 from muniment.kernel.phrases.phrase import Phrase
 
@@ -18,8 +16,8 @@ _FORBIDDEN_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
-now: Final = partial(datetime.now, UTC)
-"""Return the present time, in UTC."""
+def now() -> datetime:
+    return datetime.now(UTC)
 
 
 def slug_fault(slug: str) -> str | None:

@@ -620,10 +620,7 @@ def leaf_faults(connection: Connection) -> Iterator[Fault]:
         if leaf is None or leaf.number != frontier.size:
             yield Fault(f"leaf {frontier.size} of the log is {'missing' if leaf else 'damaged'}", is_of_log=True)
             return
-        for node in frontier.append(leaf_hash(leaf.data)):
-            if _is_tile(node) and not _is_stored(tiles, node):
-                first = node.number << node.level
-                yield Fault(f"leaves {first} to {leaf.number} are not those that were logged", is_of_log=True)
+        yield from _tile_faults(tiles, leaf, frontier.append(leaf_hash(leaf.data)))
         sequence, linked, *change = row[7:]
         # The first link may be from before the log, or include what has changed without an entry.
         is_first = first_link is not None and sequence == first_link.sequence
@@ -642,6 +639,14 @@ def _readable(row: Any) -> Leaf | None:
         return _leaf(row)
     except (TypeError, IndexError):
         return None
+
+
+def _tile_faults(tiles: Tiles, leaf: Leaf, nodes: Iterable[Node]) -> Iterator[Fault]:
+    """Compare the *nodes* that *leaf* completes with the stored tiles."""
+    for node in nodes:
+        if _is_tile(node) and not _is_stored(tiles, node):
+            first = node.number << node.level
+            yield Fault(f"leaves {first} to {leaf.number} are not those that were logged", is_of_log=True)
 
 
 def _is_of_change(leaf: Leaf, kind: str | None, key: str | None, change: str | None, *, may_be_gone: bool) -> bool:

@@ -152,7 +152,8 @@ def create_tables(using: str = "default") -> None:
             store.lock(raw)
             edition = store.head(raw)[0]
             root = public_log.continue_log(raw, edition)
-            if public_log.latest_link(raw) is None:  # otherwise it is that of a former version, and goes on from there
+            # A chain that exists without a log continues: those who have followed it must not start again.
+            if public_log.latest_link(raw) is None:
                 public_log.begin_chain(raw, edition, root)
 
 
