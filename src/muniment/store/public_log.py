@@ -624,7 +624,7 @@ def leaf_faults(connection: Connection) -> Iterator[Fault]:
         sequence, linked, *change = row[7:]
         # The first link may be from before the log, or include what has changed without an entry.
         is_first = first_link is not None and sequence == first_link.sequence
-        if linked is not None and not is_first and bytes(linked) != frontier.root():
+        if not is_first and not _leads_to(linked, frontier):
             yield Fault(f"the chain of change {sequence} is not that of the log", is_of_log=False)
         # The feed drops its oldest entries; the log keeps every leaf.
         may_be_gone = sequence is None or oldest is None or sequence < oldest
@@ -639,6 +639,11 @@ def _readable(row: Any) -> Leaf | None:
         return _leaf(row)
     except (TypeError, IndexError):
         return None
+
+
+def _leads_to(linked: bytes | None, frontier: Frontier) -> bool:
+    """Return whether the chain of a change is the root of the log after its leaf, or is not kept any more."""
+    return linked is None or bytes(linked) == frontier.root()
 
 
 def _tile_faults(tiles: Tiles, leaf: Leaf, nodes: Iterable[Node]) -> Iterator[Fault]:
