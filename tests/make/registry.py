@@ -83,7 +83,7 @@ def bring(path: Path, **options: Any) -> tuple[Summary, list[RowFault], list[Row
     """Import *path*; return also the faults that are told, and the warnings."""
     bad: list[RowFault] = []
     warnings: list[RowFault] = []
-    told: Any = {name: options.pop(name) for name in ("actor", "progress") if name in options}
+    told: Any = {name: options.pop(name) for name in ("actor", "progress", "publishing") if name in options}
     summary = import_registry(path, ImportOptions(**options), tell=bad.append, warn=warnings.append, **told)
     return summary, bad, warnings
 

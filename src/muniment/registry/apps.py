@@ -37,7 +37,7 @@ class RegistryConfig(AppConfig):
         from muniment.registry.declared import applying, current
         from muniment.registry.inviting.accounts import forget_ended
         from muniment.registry.people import suppression
-        from muniment.registry.publishing import publisher, republishing, signed_log, upgrade, witnesses
+        from muniment.registry.publishing import later, publisher, republishing, signed_log, upgrade, witnesses
         from muniment.registry.settings.mail_mark import declared_mark
         from muniment.registry.verification.proofs import CODE_VALID_FOR, repeat_proofs
         from muniment.scrub import checks
@@ -54,6 +54,7 @@ class RegistryConfig(AppConfig):
         checks.register(republishing.LOG)
         checks.register(pictures.CHECK)
         register(upgrade.HANDLER)
+        register(later.HANDLER, every_s=later.EVERY_S)
         register(witnesses.HANDLER)
         watch_clock(witnesses.look)
         register(applying.HANDLER)

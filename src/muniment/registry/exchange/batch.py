@@ -82,6 +82,7 @@ class BatchRun:
             lists are part of the same change.
         dated_before: those that are stored as their row is, with its time of change, if lists follow. What an
             interrupted import has not written of their lists is part of that change too.
+        is_long: after its first rows; published people with positions in new companies are then published at its end.
     """
 
     actor: Actor
@@ -103,6 +104,7 @@ class BatchRun:
     lists_in_files: dict[str, set[str]] = field(default_factory=dict)
     dated: set[str] = field(default_factory=set)
     dated_before: set[str] = field(default_factory=set)
+    is_long: bool = False
 
     def settle(self, row: PersonRow) -> None:
         """Record that a person's row has a time of change."""

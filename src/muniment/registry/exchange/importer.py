@@ -43,8 +43,9 @@ from muniment.registry.exchange.reading import (
     sources_of,
 )
 from muniment.registry.exchange.results import IMPORTED, NOTHING_INVALID
-from muniment.registry.models import HistoryEntry, ImportRun
+from muniment.registry.models import HistoryEntry, ImportRun, WaitingPerson
 from muniment.registry.people import suppression
+from muniment.registry.publishing.later import publish_waiting
 from muniment.schema.validation import Fault
 from muniment.store import published
 from muniment.store.sqlite.base import write_lock_of
@@ -179,6 +180,7 @@ def import_registry(
     warn: Tell = _silent,
     result: Callable[[RowResult], object] = _silent,
     progress: Callable[[Path, int], object] = lambda _path, _read: None,
+    publishing: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> Summary:
     """
     Import a folder or a file.
@@ -190,6 +192,7 @@ def import_registry(
         warn: called with each row or field that is kept, ignored or doubtful.
         result: called with what became of each valid row.
         progress: called with the file and the bytes read so far.
+        publishing: called with the number of people published after all rows so far, and of all of them.
 
     Raises:
         BadRequest: there is nothing to import at *path*.
@@ -207,11 +210,12 @@ def import_registry(
 
     with _rare_garbage_collections(), bulk_write_settings(connection):
         if not options.dry_run and not options.strict:
-            return _recorded(new_pass(warn, dry=False), sources, options)
+            return _recorded(new_pass(warn, dry=False), sources, options, publishing)
         rehearsal = new_pass(warn, dry=True).run(sources)
         if options.dry_run or rehearsal.bad or rehearsal.dropped:
             return rehearsal
-        return _recorded(new_pass(_silent, dry=False), sources, options)  # the rehearsal reported the warnings
+        # The rehearsal reported the warnings.
+        return _recorded(new_pass(_silent, dry=False), sources, options, publishing)
 
 
 def _batch_run(options: ImportOptions, actor: Actor, folder: Path, *, dry: bool) -> BatchRun:
@@ -228,7 +232,9 @@ def _batch_run(options: ImportOptions, actor: Actor, folder: Path, *, dry: bool)
     )
 
 
-def _recorded(import_pass: "_Pass", sources: list[Source], options: ImportOptions) -> Summary:
+def _recorded(
+    import_pass: "_Pass", sources: list[Source], options: ImportOptions, publishing: Callable[[int, int], object]
+) -> Summary:
     """Write the rows of *sources*, with a record of the import that an undo finds them by."""
     actor, summary = import_pass.state.actor, import_pass.summary
     files = [source.path.name for source in sources]
@@ -243,6 +249,7 @@ def _recorded(import_pass: "_Pass", sources: list[Source], options: ImportOption
     import_pass.state.import_run = summary.import_run = key
     try:
         import_pass.run(sources)
+        _publish_waiting(publishing)
         _merge_index()
         return summary
     finally:  # also of an interrupted import, whose rows are complete
@@ -263,6 +270,15 @@ def _rare_garbage_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*thresholds)
+
+
+def _publish_waiting(told: Callable[[int, int], object]) -> None:
+    """Publish the people who wait for the end of a long import; *told* gets how many are done, and of how many."""
+    done, total = 0, WaitingPerson.objects.count()
+    for count in publish_waiting():
+        done += count
+        told(done, max(done, total))  # another import may add some
+        _give_way()
 
 
 _MERGED: Final = object()
@@ -364,6 +380,8 @@ class _Pass:
             self.progress(path, next_rows[-1][0].read)
             others_waited = not self.state.dry and _give_way()
             self.together = ROWS_BESIDE_OTHERS if others_waited else min(2 * self.together, BATCH_LINES)
+            if self.together == BATCH_LINES:
+                self.state.is_long = True
         # Invalid lines at the end have no rows, but are read as well.
         if not batch.rows or batch.rows[-1][0] is not batch.lines[-1]:
             self.progress(path, batch.lines[-1].read)

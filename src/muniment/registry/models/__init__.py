@@ -29,7 +29,15 @@ from muniment.registry.models.history import (
     ImportUpload,
 )
 from muniment.registry.models.log import CosignedCheckpoint, LogKey, LogWitness
-from muniment.registry.models.people import FeedTombstone, GivenSlug, MergedPerson, Person, Suppression, UnlistedBy
+from muniment.registry.models.people import (
+    FeedTombstone,
+    GivenSlug,
+    MergedPerson,
+    Person,
+    Suppression,
+    UnlistedBy,
+    WaitingPerson,
+)
 from muniment.registry.models.review import (
     AccountInvitation,
     DomainProof,
@@ -86,4 +94,5 @@ __all__ = [
     "Suppression",
     "Taking",
     "UnlistedBy",
+    "WaitingPerson",
 ]

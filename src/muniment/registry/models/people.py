@@ -59,6 +59,18 @@ class Person(models.Model):
         return str(self.name)
 
 
+class WaitingPerson(models.Model):
+    """A person whose document does not show yet which positions a long import has brought."""
+
+    person = models.OneToOneField(Person, models.CASCADE, primary_key=True, related_name="+")
+
+    class Meta:
+        verbose_name_plural = "waiting people"
+
+    def __str__(self) -> str:
+        return str(self.person_id)
+
+
 class MergedPerson(models.Model):
     """The former slug of a person who was merged into another: imports and positions that name it mean the other."""
 

@@ -35,7 +35,7 @@ from muniment.plugins.values import Publication
 from muniment.registry.declared import current
 from muniment.registry.declared.stored import mark_of
 from muniment.registry.fields import marks, rows
-from muniment.registry.models import Framework, Position, State
+from muniment.registry.models import Framework, Position, State, WaitingPerson
 from muniment.registry.publishing import documents
 from muniment.registry.publishing.documents import CHUNK, TABLES, CompanyView, all_documents, render
 from muniment.store import public_log
@@ -58,6 +58,9 @@ class AffectedRows:
     companies: dict[int, None] = field(default_factory=dict)
     people: dict[int, None] = field(default_factory=dict)
     frameworks: dict[int, None] = field(default_factory=dict)
+    later: dict[int, None] = field(default_factory=dict)
+    """People whom :mod:`muniment.registry.publishing.later` publishes: for some time their documents may lack what is
+    new, but show nothing that is wrong."""
     loaded: dict[int, CompanyView] | None = None
     """Filled by :func:`publish` with the companies that it loads, for callers that show them."""
 
@@ -330,6 +333,9 @@ def publish(affected: AffectedRows) -> int | None:
         last: str = store.lock(raw)  # so that the following decisions stay valid
         epoch: str = store.head(raw)[1]
         _, former_stamp = last_stamp(raw)
+    if affected.later:
+        waiting = [WaitingPerson(person_id=key) for key in affected.later]
+        WaitingPerson.objects.bulk_create(waiting, ignore_conflicts=True)
     if mark_in(epoch) != mark_of(settings.DECLARED_FIELDS):
         current.look()  # another process has applied other fields, and the documents have them
     framework_moves = _moves("framework", affected.frameworks, _framework_standings)

@@ -16,6 +16,7 @@ from django.db import DatabaseError, connection, transaction
 
 from muniment.registry.company.funding import due
 from muniment.registry.fields import rows
+from muniment.registry.models import WaitingPerson
 from muniment.registry.publishing import publisher
 from muniment.registry.publishing.documents import TABLES, render
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
@@ -60,12 +61,14 @@ class Mismatch(NamedTuple):
 
 def differences(kind: str, keys: list[int]) -> Iterator[Mismatch]:
     """Compare the published documents of rows with their source. Call it in a snapshot or a transaction."""
-    changing: set[int] = set()
-    if kind == "company":
+    changing: set[int] = set()  # jobs publish these soon
+    if kind == "company":  # a round opens or closes today
         changing = set(due().filter(pk__in=keys).values_list("pk", flat=True))
+    elif kind == "person":  # a long import has brought positions
+        changing = set(WaitingPerson.objects.filter(pk__in=keys).values_list("pk", flat=True))
     for pk, document in render(kind, keys).items():
         faults = _faults(document)
-        if faults.names and pk not in changing:  # a round opens or closes today, and a job publishes it soon
+        if faults.names and pk not in changing:
             yield Mismatch(kind, pk, document.key, faults)
 
 

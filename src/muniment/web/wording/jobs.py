@@ -36,6 +36,7 @@ KINDS: Final = {
     "registry.items_wait": gettext_lazy("Check the review queue"),
     "registry.log_grew": gettext_lazy("Have the public log cosigned"),
     "registry.logos_due": gettext_lazy("Fetch logos"),
+    "registry.people_waiting": gettext_lazy("Publish the people of a long import"),
     "registry.person_erased": gettext_lazy("Remove traces of an erased person"),
     "registry.proofs_aged": gettext_lazy("Check verified domains again"),
     "registry.published": gettext_lazy("Tell plugins about a publication"),

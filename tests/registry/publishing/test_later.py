@@ -1,0 +1,220 @@
+"""A long import publishes people once, after its companies; whatever ends it, everybody who waits is published."""
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import pytest
+from django.db import connection, transaction
+
+from make import registry as make
+from make.registry import bring, changes, document, lines
+from muniment.jobs import queue
+from muniment.jobs.models import Job
+from muniment.jobs.queue import JobRun
+from muniment.registry.exchange import importer, reading
+from muniment.registry.models import Person, WaitingPerson
+from muniment.registry.people.erasing import erase_person
+from muniment.registry.publishing import later, publisher, republishing
+from muniment.registry.publishing.publisher import AffectedRows
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def batches_of_two(monkeypatch):
+    """Let an import be long after its first batch, of two rows."""
+    monkeypatch.setattr(reading, "BATCH_LINES", 2)
+    monkeypatch.setattr(importer, "BATCH_LINES", 2)
+
+
+def company(number, *people, **members):
+    positions = [{"title": "Director", "person": {"name": slug.title(), "slug": slug}} for slug in people]
+    row = {"company": {"id": f"c{number}", "name": f"Company {number}", **members}}
+    return {**row, "positions": positions} if people else row
+
+
+def bring_companies(folder, *rows, **options):
+    return bring(lines(folder / "companies.jsonl", *rows), **options)
+
+
+def changes_of(slug):
+    return [change for kind, key, change in changes() if (kind, key) == ("person", slug)]
+
+
+def companies_of(slug):
+    return [place["company"]["id"] for place in document("person", slug)["positions"]]
+
+
+def names_of(slug):
+    return [place["company"]["name"] for place in document("person", slug)["positions"]]
+
+
+def waiting():
+    return sorted(WaitingPerson.objects.values_list("person__slug", flat=True))
+
+
+def damages():
+    return [damage for part in republishing.CHECK.whole(mend=False, limit=2) for damage in part.damages]
+
+
+class Stop:
+    """Looks at a running import after each of its batches, and interrupts it after the one with number *last*."""
+
+    def __init__(self, look=lambda: None, last=99):
+        self.look, self.last, self.seen = look, last, []
+
+    def __call__(self, *_):
+        self.seen.append(self.look())
+        if len(self.seen) == self.last:
+            raise KeyboardInterrupt
+
+
+def interrupted(folder, *rows, last):
+    with pytest.raises(KeyboardInterrupt):
+        bring_companies(folder, *rows, progress=Stop(last=last))
+
+
+def run_job():
+    run = JobRun(Job.objects.get(pk=queue.enqueue(later.HANDLER.kind)), later.HANDLER)
+    run.check = lambda: None
+    return later.HANDLER.work(run)
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_a_person_of_many_companies_is_published_with_the_first_and_after_the_last(tmp_path):
+    look = Stop(lambda: (waiting(), len(companies_of("ada")), damages()))
+    told = []
+    rows = [company(number, "ada") for number in range(8)]
+    bring_companies(tmp_path, *rows, progress=look, publishing=lambda *done: told.append(done))
+    assert look.seen == [([], 2, []), (["ada"], 2, []), (["ada"], 2, []), (["ada"], 2, [])]
+    assert changes_of("ada") == ["published", "updated"]
+    assert changes()[-1] == ("person", "ada", "updated")
+    assert sorted(companies_of("ada")) == [f"c{number}" for number in range(8)]
+    assert (waiting(), told, damages()) == ([], [(1, 1)], [])
+
+
+def test_a_short_import_publishes_people_with_their_companies(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "BATCH_LINES", 2)
+    monkeypatch.setattr(importer, "BATCH_LINES", 101)  # the first transaction has room for 100
+    look = Stop(lambda: len(companies_of("ada")))
+    bring_companies(tmp_path, company(1, "ada"), company(2, "ada"), progress=look)
+    assert (look.seen, changes_of("ada")) == ([2], ["published"])
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_a_person_who_is_new_or_not_public_is_published_with_the_company_that_links_to_them(tmp_path):
+    look = Stop(lambda: sorted(slug for kind, slug, _ in _public() if kind == "person"))
+    bring_companies(tmp_path, company(1), company(2), company(3, "bo"), company(4), progress=look)
+    assert look.seen == [[], ["bo"]]
+    Person.objects.create(slug="cy", name="Cy")  # stored, but public by nothing yet
+    bring_companies(tmp_path, company(5), company(6), company(7, "cy"), company(8), progress=look)
+    assert look.seen[2:] == [["bo"], ["bo", "cy"]]
+
+
+def _public():
+    with transaction.atomic():
+        return list(publisher.etags())
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_what_is_not_true_any_more_does_not_wait(tmp_path):
+    bring_companies(tmp_path, company(1, "ada"), company(2, "bo"), company(3, "cy"))
+    look = Stop(lambda: (waiting(), names_of("ada"), companies_of("bo")))
+    renamed = company(1, "ada", name="Another")
+    left = {**company(2), "positions": []}
+    # In their second batch, the companies of Ada and Bo change; besides, new ones name them, and Cy.
+    rows = [company(8), company(9), renamed, company(10, "ada", "cy"), left, company(11, "bo")]
+    bring_companies(tmp_path, *rows, progress=look)
+    (_, former, _), (second, names, _), (third, _, of_bo) = look.seen
+    assert (former, second, sorted(names)) == (["Company 1"], ["cy"], ["Another", "Company 10"])
+    assert (third, of_bo) == (["cy"], ["c11"])
+    assert sorted(companies_of("cy")) == ["c10", "c3"]
+    assert damages() == []
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_drafts_of_a_long_import_change_nothing_public(tmp_path):
+    bring_companies(tmp_path, company(1, "ada"))
+    bring_companies(tmp_path, company(2), company(3), company(4, "ada"), company(5), draft=True)
+    assert (companies_of("ada"), waiting()) == (["c1"], [])
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_a_job_publishes_who_waits_after_an_interrupted_import(tmp_path):
+    rows = [company(number, "ada", "bo") for number in range(6)]
+    interrupted(tmp_path, *rows, last=2)
+    assert (waiting(), companies_of("ada")) == (["ada", "bo"], ["c1", "c0"])
+    assert damages() == []
+    assert run_job() == {"people": 2}
+    assert (waiting(), len(companies_of("ada")), len(companies_of("bo"))) == ([], 4, 4)
+    assert run_job() == {"people": 0}
+    assert damages() == []
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_the_next_import_publishes_who_waits(tmp_path):
+    rows = [company(number, "ada") for number in range(4)]
+    interrupted(tmp_path, *rows, last=2)
+    bring(lines(tmp_path / "other" / "companies.jsonl", company(9)))
+    assert (waiting(), len(companies_of("ada"))) == ([], 4)
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_people_are_published_in_transactions_of_a_chunk(tmp_path, monkeypatch):
+    names = ("ada", "bo", "cy", "di", "ed")
+    interrupted(tmp_path, *[company(number, *names) for number in range(4)], last=2)
+    monkeypatch.setattr(later, "CHUNK", 2)
+    editions = [publisher.head()[0]]
+    counts = []
+    for count in later.publish_waiting():
+        counts.append(count)
+        editions.append(publisher.head()[0])
+    assert counts == [2, 2, 1]
+    assert [after - before for before, after in pairwise(editions)] == counts
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_a_person_who_is_erased_while_waiting_is_published_by_nothing(tmp_path):
+    interrupted(tmp_path, *[company(number, "ada", "bo") for number in range(4)], last=2)
+    erase_person(make.reviewer(), "ada")
+    assert waiting() == ["bo"]
+    assert run_job() == {"people": 1}
+    assert document("person", "ada") is None
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_publishing_again_serves_what_a_person_waits_for(tmp_path):
+    interrupted(tmp_path, *[company(number, "ada") for number in range(4)], last=2)
+    publisher.rebuild()
+    assert len(companies_of("ada")) == 4
+    assert run_job() == {"people": 1}
+    assert damages() == []
+
+
+@pytest.mark.postgresql
+def test_a_note_that_is_made_while_people_are_published_is_kept(monkeypatch):
+    slug = make.published(make.owner(), positions=[{"title": "Chair", "person": {"name": "Ada Vale"}}]).slug
+    make.link_names(slug)
+    person = Person.objects.get()
+    with transaction.atomic():
+        publisher.publish(AffectedRows(later={person.pk: None}))
+
+    def note():
+        try:
+            with transaction.atomic():
+                publisher.publish(AffectedRows(later={person.pk: None}))
+        finally:
+            connection.close()
+
+    def publish(affected):
+        noting.append(threads.submit(note))
+        with pytest.raises(TimeoutError):
+            noting[0].result(timeout=1)  # it waits until what is published now is committed
+        return publisher.publish(affected)
+
+    noting = []
+    monkeypatch.setattr(later, "publish", publish)
+    with ThreadPoolExecutor(1) as threads:
+        assert next(later.publish_waiting()) == 1
+        noting[0].result(timeout=10)
+    assert waiting() == [person.slug]
