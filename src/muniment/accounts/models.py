@@ -90,7 +90,7 @@ class Account(AbstractBaseUser):
 class PersonalToken(models.Model):
     """A token for an app (decisions, section 4); its text was shown once, only its digest is stored."""
 
-    account = models.ForeignKey(Account, models.CASCADE, related_name="tokens")
+    account = models.ForeignKey(Account, models.CASCADE, related_name="tokens", db_index=False)
     name = models.CharField(max_length=80)
     digest = models.CharField(max_length=64)
     scopes = models.CharField(max_length=300)

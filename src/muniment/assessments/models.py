@@ -37,10 +37,10 @@ class ReportRun(models.Model):
     """
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
-    company = models.ForeignKey(Company, models.PROTECT, related_name="report_runs")
+    company = models.ForeignKey(Company, models.PROTECT, related_name="report_runs", db_index=False)
     framework = models.ForeignKey(Framework, models.PROTECT, related_name="report_runs")
     specification = models.ForeignKey(FrameworkSpecification, models.PROTECT, related_name="+")
-    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="report_runs")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="report_runs", db_index=False)
     via = models.CharField(max_length=16)
     document_ids = JSONText(default=list)
     criteria = models.PositiveIntegerField(db_default=0)
@@ -123,8 +123,8 @@ class Application(models.Model):
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
     report = models.ForeignKey(Report, models.PROTECT, related_name="applications")
     framework = models.ForeignKey(Framework, models.PROTECT, related_name="applications")
-    applicant = models.ForeignKey(Company, models.PROTECT, related_name="applications")
-    receiver = models.ForeignKey(Company, models.PROTECT, related_name="received_applications")
+    applicant = models.ForeignKey(Company, models.PROTECT, related_name="applications", db_index=False)
+    receiver = models.ForeignKey(Company, models.PROTECT, related_name="received_applications", db_index=False)
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     state = models.CharField(max_length=16, choices=State.choices, default=State.SUBMITTED)
     note = Text(blank=True, default="")

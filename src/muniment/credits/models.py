@@ -43,8 +43,8 @@ class Transfer(models.Model):
     """Credits moved from one account to another. Rows are never changed or deleted; the id prevents duplicates."""
 
     id = models.CharField(primary_key=True, max_length=128)
-    debit = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="debits")
-    credit = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="credits")
+    debit = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="debits", db_index=False)
+    credit = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="credits", db_index=False)
     amount = models.BigIntegerField()
     kind = models.CharField(max_length=16)
     reference = models.CharField(max_length=128, blank=True, default="")
@@ -78,7 +78,7 @@ class Hold(models.Model):
     """Credits reserved for something that is paid when it succeeds, such as a report run, whose id the hold has."""
 
     id = models.CharField(primary_key=True, max_length=64)
-    account = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="holds")
+    account = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="holds", db_index=False)
     amount = models.BigIntegerField()
     state = models.CharField(max_length=16, choices=HoldState.choices, default=HoldState.HELD)
     note = Text(blank=True, default="")
@@ -121,7 +121,7 @@ class Purchase(models.Model):
     """
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
-    account = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="purchases")
+    account = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="purchases", db_index=False)
     credits = models.BigIntegerField()
     price_minor = models.BigIntegerField()
     currency = models.CharField(max_length=3)

@@ -40,7 +40,7 @@ class Document(models.Model):
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
     company = models.ForeignKey(Company, models.PROTECT, related_name="documents")
-    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="documents")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="documents", db_index=False)
     via = models.CharField(max_length=16)
     filename = Text()
     content_type = models.CharField(max_length=100)
@@ -98,7 +98,7 @@ class Document(models.Model):
 class Page(models.Model):
     """The text of a page, slide or sheet; formats without pages have one."""
 
-    document = models.ForeignKey(Document, models.CASCADE, related_name="pages")
+    document = models.ForeignKey(Document, models.CASCADE, related_name="pages", db_index=False)
     number = models.PositiveIntegerField()
     text = Text()
 
@@ -112,7 +112,7 @@ class Page(models.Model):
 class Pin(models.Model):
     """Protects a document from deletion: a queued or running report run uses it."""
 
-    document = models.ForeignKey(Document, models.PROTECT, related_name="pins")
+    document = models.ForeignKey(Document, models.PROTECT, related_name="pins", db_index=False)
     holder = models.CharField(max_length=64)
     since = models.DateTimeField(default=now)
 

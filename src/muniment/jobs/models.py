@@ -70,7 +70,7 @@ class Job(models.Model):
 class Step(models.Model):
     """A finished step of a job with its output: later attempts continue from it."""
 
-    job = models.ForeignKey(Job, models.CASCADE, related_name="steps")
+    job = models.ForeignKey(Job, models.CASCADE, related_name="steps", db_index=False)
     name = models.CharField(max_length=200)
     attempt = models.PositiveIntegerField()
     output = models.JSONField(null=True)

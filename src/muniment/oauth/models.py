@@ -57,7 +57,7 @@ class Grant(models.Model):
     """
 
     handle = models.CharField(max_length=16)
-    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="grants")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="grants", db_index=False)
     client = models.ForeignKey(Client, models.CASCADE, related_name="grants")
     scopes = models.CharField(max_length=300)
     resource = Text()

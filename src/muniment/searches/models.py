@@ -12,7 +12,7 @@ from muniment.registry.fields import Text
 class SavedSearch(models.Model):
     """A search that an account has named: a list, and the query string of its page in the canonical order."""
 
-    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_searches")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_searches", db_index=False)
     name = Text()
     list = models.CharField(max_length=16)
     query = Text(blank=True)
@@ -67,7 +67,7 @@ class Subscription(models.Model):
         WEEKLY = "weekly"
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id, editable=False)
-    subscriber = models.ForeignKey(Subscriber, models.CASCADE, related_name="subscriptions")
+    subscriber = models.ForeignKey(Subscriber, models.CASCADE, related_name="subscriptions", db_index=False)
     topic = models.CharField(max_length=16)
     key = Text(blank=True)
     title = Text(blank=True)

@@ -86,7 +86,7 @@ class Delivery(models.Model):
         FAILED = "failed"
 
     id = models.BigAutoField(primary_key=True)
-    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="deliveries")
+    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="deliveries", db_index=False)
     event_id = models.CharField(max_length=96)
     kind = models.CharField(max_length=32)
     subject = models.TextField(blank=True, default="")

@@ -51,7 +51,9 @@ class SecurityEvent(models.Model):
 
     at = models.DateTimeField(default=now)
     event = models.CharField(max_length=40)
-    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
+    )
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     via = models.CharField(max_length=16, blank=True, default="")
     credential = models.CharField(max_length=MAX_CREDENTIAL_CHARACTERS, blank=True, default="")

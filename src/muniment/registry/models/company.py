@@ -90,7 +90,7 @@ class Company(models.Model):
 class Ownership(models.Model):
     """An account that owns a listing. A listing can have several owners, or none."""
 
-    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="ownerships")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="ownerships", db_index=False)
     company = models.ForeignKey(Company, models.CASCADE, related_name="ownerships")
     role = models.CharField(max_length=16, default="owner")
     since = models.DateTimeField(default=now)
@@ -109,8 +109,8 @@ class Position(models.Model):
     Without a person the listing shows ``name`` alone: the person has not confirmed it, or has no profile.
     """
 
-    company = models.ForeignKey(Company, models.CASCADE, related_name="positions")
-    person = models.ForeignKey(Person, models.PROTECT, null=True, blank=True, related_name="positions")
+    company = models.ForeignKey(Company, models.CASCADE, related_name="positions", db_index=False)
+    person = models.ForeignKey(Person, models.PROTECT, null=True, blank=True, related_name="positions", db_index=False)
     name = Text(blank=True, default="")
     rank = models.PositiveIntegerField()
     item_id = Text(blank=True, default="")
@@ -144,7 +144,9 @@ class PositionRequest(models.Model):
     person = models.ForeignKey(Person, models.CASCADE, related_name="position_requests")
     item = Text()
     title = Text(null=True, blank=True)
-    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
+    )
     asked_at = models.DateTimeField(default=now)
     told_at = models.DateTimeField(null=True, blank=True)
     decision = models.CharField(max_length=16, choices=Decision.choices, blank=True, default="")
@@ -166,7 +168,7 @@ class PositionRequest(models.Model):
 class Proposal(models.Model):
     """A governance proposal of a company; ``document`` is its published form."""
 
-    company = models.ForeignKey(Company, models.CASCADE, related_name="proposals")
+    company = models.ForeignKey(Company, models.CASCADE, related_name="proposals", db_index=False)
     rank = models.PositiveIntegerField()
     document = JSONText()
 
@@ -180,7 +182,7 @@ class Proposal(models.Model):
 class CapTableEntry(models.Model):
     """A token holder of a company; ``document`` is its published form."""
 
-    company = models.ForeignKey(Company, models.CASCADE, related_name="cap_table")
+    company = models.ForeignKey(Company, models.CASCADE, related_name="cap_table", db_index=False)
     rank = models.PositiveIntegerField()
     document = JSONText()
 
@@ -195,7 +197,7 @@ class CapTableEntry(models.Model):
 class FundingRound(models.Model):
     """A funding round, open from its opening date up to its closing date. Unless *public*, only its dates are shown."""
 
-    company = models.ForeignKey(Company, models.CASCADE, related_name="funding_rounds")
+    company = models.ForeignKey(Company, models.CASCADE, related_name="funding_rounds", db_index=False)
     rank = models.PositiveIntegerField()
     item_id = Text(blank=True, default="")
     name = Text(blank=True, default="")
@@ -219,7 +221,7 @@ class FundingRound(models.Model):
 class RemovedItem(models.Model):
     """The id of a row that an owner removed: no other row of the listing gets it."""
 
-    company = models.ForeignKey(Company, models.CASCADE, related_name="+")
+    company = models.ForeignKey(Company, models.CASCADE, related_name="+", db_index=False)
     item = Text()
 
     class Meta:

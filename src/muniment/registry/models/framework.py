@@ -58,7 +58,7 @@ class Framework(models.Model):
 class FrameworkSpecification(models.Model):
     """A version of a framework's private specification. Rows never change: runs refer to their version."""
 
-    framework = models.ForeignKey(Framework, models.CASCADE, related_name="specifications")
+    framework = models.ForeignKey(Framework, models.CASCADE, related_name="specifications", db_index=False)
     version = models.PositiveIntegerField()
     document = JSONText()
     author = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
@@ -80,7 +80,7 @@ class SpecificationDraft(models.Model):
     ``version`` is the one that it was made from, 0 without any; ``revision`` increases with each change.
     """
 
-    framework = models.ForeignKey(Framework, models.CASCADE, related_name="+")
+    framework = models.ForeignKey(Framework, models.CASCADE, related_name="+", db_index=False)
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     version = models.PositiveIntegerField()
     revision = models.PositiveIntegerField(default=1)
@@ -104,8 +104,8 @@ class Score(models.Model):
     ``model`` the report was made by rules, or by the ``evaluator`` of a plugin.
     """
 
-    company = models.ForeignKey(Company, models.CASCADE, related_name="scores")
-    framework = models.ForeignKey(Framework, models.CASCADE, related_name="scores")
+    company = models.ForeignKey(Company, models.CASCADE, related_name="scores", db_index=False)
+    framework = models.ForeignKey(Framework, models.CASCADE, related_name="scores", db_index=False)
     report_id = models.CharField(max_length=26)
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     score = models.FloatField()

@@ -86,7 +86,7 @@ class ImportUpload(models.Model):
 class ImportFile(models.Model):
     """The compressed content of an upload, or the rows made of it; removed when it is imported or abandoned."""
 
-    upload = models.ForeignKey(ImportUpload, models.CASCADE, related_name="files")
+    upload = models.ForeignKey(ImportUpload, models.CASCADE, related_name="files", db_index=False)
     kind = models.CharField(max_length=16)
     content = models.BinaryField()
 
@@ -151,9 +151,11 @@ class HistoryEntry(models.Model):
     ``changed``: the names of the changed fields.
     """
 
-    company = models.ForeignKey(Company, models.CASCADE, null=True, blank=True, related_name="history")
-    person = models.ForeignKey(Person, models.CASCADE, null=True, blank=True, related_name="history")
-    framework = models.ForeignKey(Framework, models.CASCADE, null=True, blank=True, related_name="history")
+    company = models.ForeignKey(Company, models.CASCADE, null=True, blank=True, related_name="history", db_index=False)
+    person = models.ForeignKey(Person, models.CASCADE, null=True, blank=True, related_name="history", db_index=False)
+    framework = models.ForeignKey(
+        Framework, models.CASCADE, null=True, blank=True, related_name="history", db_index=False
+    )
     action = models.CharField(max_length=32)
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     via = models.CharField(max_length=16)
