@@ -20,7 +20,6 @@ from django.db.migrations import (
 from django.db.migrations.loader import MigrationLoader
 
 from muniment.store.database.form import RequireForm
-from muniment.store.database.operations import WithoutIndex
 
 pytestmark = pytest.mark.django_db
 FIRST = 1
@@ -57,8 +56,7 @@ def test_a_column_that_a_table_got_later_need_not_be_named(loader):
     for app, name, migration in later(loader):
         created = {each.name_lower for each in migration.operations if isinstance(each, CreateModel)}
         for each in migration.operations:
-            is_changed = isinstance(each, AddField | AlterField) and not isinstance(each, WithoutIndex)
-            is_column = is_changed and each.model_name_lower not in created
+            is_column = isinstance(each, AddField | AlterField) and each.model_name_lower not in created
             if is_column and (app, each.model_name_lower, each.name) not in gone:
                 model = loader.project_state().apps.get_model(app, each.model_name)
                 column = model._meta.get_field(each.name).column

@@ -55,6 +55,7 @@ class Migration(migrations.Migration):
                 (
                     "account",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="report_runs",
                         to=settings.AUTH_USER_MODEL,
@@ -63,7 +64,10 @@ class Migration(migrations.Migration):
                 (
                     "company",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="report_runs", to="registry.company"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="report_runs",
+                        to="registry.company",
                     ),
                 ),
                 (
@@ -167,7 +171,10 @@ class Migration(migrations.Migration):
                 (
                     "applicant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="applications", to="registry.company"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="applications",
+                        to="registry.company",
                     ),
                 ),
                 (
@@ -191,6 +198,7 @@ class Migration(migrations.Migration):
                 (
                     "receiver",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="received_applications",
                         to="registry.company",

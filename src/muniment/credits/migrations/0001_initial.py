@@ -55,7 +55,10 @@ class Migration(migrations.Migration):
                 (
                     "account",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="holds", to="credits.ledgeraccount"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="holds",
+                        to="credits.ledgeraccount",
                     ),
                 ),
             ],
@@ -99,6 +102,7 @@ class Migration(migrations.Migration):
                 (
                     "account",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="purchases",
                         to="credits.ledgeraccount",
@@ -133,13 +137,19 @@ class Migration(migrations.Migration):
                 (
                     "credit",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="credits", to="credits.ledgeraccount"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="credits",
+                        to="credits.ledgeraccount",
                     ),
                 ),
                 (
                     "debit",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="debits", to="credits.ledgeraccount"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="debits",
+                        to="credits.ledgeraccount",
                     ),
                 ),
             ],

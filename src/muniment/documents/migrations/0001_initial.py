@@ -81,6 +81,7 @@ class Migration(migrations.Migration):
                 (
                     "account",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="documents",
                         to=settings.AUTH_USER_MODEL,
@@ -103,7 +104,10 @@ class Migration(migrations.Migration):
                 (
                     "document",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="pages", to="documents.document"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="pages",
+                        to="documents.document",
                     ),
                 ),
             ],
@@ -117,7 +121,10 @@ class Migration(migrations.Migration):
                 (
                     "document",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="pins", to="documents.document"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="pins",
+                        to="documents.document",
                     ),
                 ),
             ],

@@ -81,7 +81,9 @@ class Migration(migrations.Migration):
                 ("at", models.DateTimeField(default=muniment.kernel.ids.now)),
                 (
                     "job",
-                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="steps", to="jobs.job"),
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="steps", to="jobs.job"
+                    ),
                 ),
             ],
             options={

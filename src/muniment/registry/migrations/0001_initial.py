@@ -176,6 +176,7 @@ class Migration(migrations.Migration):
                 (
                     "framework",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="specifications",
                         to="registry.framework",
@@ -197,6 +198,7 @@ class Migration(migrations.Migration):
                 (
                     "company",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="funding_rounds",
                         to="registry.company",
@@ -313,7 +315,10 @@ class Migration(migrations.Migration):
                 (
                     "upload",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="files", to="registry.importupload"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="files",
+                        to="registry.importupload",
                     ),
                 ),
             ],
@@ -349,6 +354,7 @@ class Migration(migrations.Migration):
                 (
                     "account",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="ownerships",
                         to=settings.AUTH_USER_MODEL,
@@ -529,6 +535,7 @@ class Migration(migrations.Migration):
                 (
                     "company",
                     models.ForeignKey(
+                        db_index=False,
                         blank=True,
                         null=True,
                         on_delete=django.db.models.deletion.CASCADE,
@@ -539,6 +546,7 @@ class Migration(migrations.Migration):
                 (
                     "framework",
                     models.ForeignKey(
+                        db_index=False,
                         blank=True,
                         null=True,
                         on_delete=django.db.models.deletion.CASCADE,
@@ -559,6 +567,7 @@ class Migration(migrations.Migration):
                 (
                     "person",
                     models.ForeignKey(
+                        db_index=False,
                         blank=True,
                         null=True,
                         on_delete=django.db.models.deletion.CASCADE,
@@ -640,12 +649,16 @@ class Migration(migrations.Migration):
                 (
                     "company",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="positions", to="registry.company"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="positions",
+                        to="registry.company",
                     ),
                 ),
                 (
                     "person",
                     models.ForeignKey(
+                        db_index=False,
                         blank=True,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
@@ -681,6 +694,7 @@ class Migration(migrations.Migration):
                 (
                     "account",
                     models.ForeignKey(
+                        db_index=False,
                         blank=True,
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
@@ -725,7 +739,10 @@ class Migration(migrations.Migration):
                 (
                     "company",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="proposals", to="registry.company"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="proposals",
+                        to="registry.company",
                     ),
                 ),
             ],
@@ -764,7 +781,10 @@ class Migration(migrations.Migration):
                 (
                     "company",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="registry.company"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="registry.company",
                     ),
                 ),
             ],
@@ -831,13 +851,19 @@ class Migration(migrations.Migration):
                 (
                     "company",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="scores", to="registry.company"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="scores",
+                        to="registry.company",
                     ),
                 ),
                 (
                     "framework",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="scores", to="registry.framework"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="scores",
+                        to="registry.framework",
                     ),
                 ),
             ],
@@ -859,7 +885,10 @@ class Migration(migrations.Migration):
                 (
                     "framework",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="registry.framework"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="registry.framework",
                     ),
                 ),
             ],
@@ -899,7 +928,10 @@ class Migration(migrations.Migration):
                 (
                     "company",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="cap_table", to="registry.company"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="cap_table",
+                        to="registry.company",
                     ),
                 ),
             ],

@@ -27,6 +27,7 @@ class Migration(migrations.Migration):
                 (
                     "account",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="saved_searches",
                         to=settings.AUTH_USER_MODEL,

@@ -59,6 +59,7 @@ class Migration(migrations.Migration):
                 (
                     "subscriber",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="subscriptions",
                         to="searches.subscriber",

@@ -91,7 +91,10 @@ class Migration(migrations.Migration):
                 (
                     "endpoint",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="deliveries", to="webhooks.endpoint"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="deliveries",
+                        to="webhooks.endpoint",
                     ),
                 ),
             ],
