@@ -11,8 +11,10 @@ from make.registry import bring, changes, document, lines
 from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.jobs.queue import JobRun
+from muniment.kernel.ids import now
+from muniment.kernel.wire import timestamp
 from muniment.registry.exchange import importer, reading
-from muniment.registry.models import Person, WaitingPerson
+from muniment.registry.models import Company, Person, State, WaitingPerson
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.publishing import later, publisher, republishing
 from muniment.registry.publishing.publisher import AffectedRows
@@ -95,10 +97,10 @@ def test_a_person_of_many_companies_is_published_with_the_first_and_after_the_la
 
 def test_a_short_import_publishes_people_with_their_companies(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "BATCH_LINES", 2)
-    monkeypatch.setattr(importer, "BATCH_LINES", 101)  # the first transaction has room for 100
+    monkeypatch.setattr(importer, "BATCH_LINES", 401)  # transactions have room for 100, 200 and 400 rows
     look = Stop(lambda: len(companies_of("ada")))
-    bring_companies(tmp_path, company(1, "ada"), company(2, "ada"), progress=look)
-    assert (look.seen, changes_of("ada")) == ([2], ["published"])
+    bring_companies(tmp_path, *[company(number, "ada") for number in range(6)], progress=look)
+    assert (look.seen, changes_of("ada")) == ([2, 4, 6], ["published", "updated", "updated"])
 
 
 @pytest.mark.usefixtures("batches_of_two")
@@ -185,10 +187,59 @@ def test_a_person_who_is_erased_while_waiting_is_published_by_nothing(tmp_path):
 @pytest.mark.usefixtures("batches_of_two")
 def test_publishing_again_serves_what_a_person_waits_for(tmp_path):
     interrupted(tmp_path, *[company(number, "ada") for number in range(4)], last=2)
+    before = Person.objects.get().updated_at
     publisher.rebuild()
-    assert len(companies_of("ada")) == 4
-    assert run_job() == {"people": 1}
-    assert damages() == []
+    assert (len(companies_of("ada")), waiting(), damages()) == (4, [], [])
+    assert Person.objects.get().updated_at > before
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_republish_publishes_who_waits(tmp_path):
+    interrupted(tmp_path, *[company(number, "ada") for number in range(4)], last=2)
+    republishing.republish()
+    assert (len(companies_of("ada")), waiting()) == (4, [])
+
+
+@pytest.mark.usefixtures("batches_of_two")
+@pytest.mark.sqlite  # its columns
+def test_damage_to_the_document_of_a_person_who_waits_is_found(tmp_path):
+    interrupted(tmp_path, *[company(number, "ada") for number in range(4)], last=2)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE published_document SET body = replace(body, 'Ada', 'Eva') WHERE key = 'ada'")
+    assert [damage.subject for damage in damages()] == ["people/ada"]
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_a_person_changes_when_they_are_published_unless_their_row_says_when(tmp_path):
+    said = "2024-05-01T00:00:00.000000Z"
+    lines(tmp_path / "people.jsonl", {"slug": "ada", "name": "Ada", "updatedAt": said}, {"slug": "bo", "name": "Bo"})
+    seen = []
+    lines(tmp_path / "companies.jsonl", *[company(number, "ada", "bo") for number in range(4)])
+    bring(tmp_path, publishing=lambda *_: None, progress=lambda *_: seen.append(timestamp(now())))
+    changed = {slug: document("person", slug)["updatedAt"] for slug in ("ada", "bo")}
+    assert changed["ada"] == said
+    assert changed["bo"] > seen[-1], "so that a client which asked meanwhile does not miss it"
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_a_person_whom_a_public_company_names_only_now_waits(tmp_path):
+    bring_companies(tmp_path, company(1, "ada"), company(2))
+    look = Stop(waiting)
+    bring_companies(tmp_path, company(8), company(9), company(2, "ada"), company(10), progress=look)
+    assert look.seen == [[], ["ada"]]
+    assert sorted(companies_of("ada")) == ["c1", "c2"]
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_a_person_who_was_unlisted_meanwhile_is_published_at_once_when_a_company_names_them(tmp_path):
+    bring_companies(tmp_path, company(1, "ada"))
+    Company.objects.update(state=State.UNLISTED)
+    with transaction.atomic():
+        publisher.publish(AffectedRows().company_with_dependents(*Company.objects.values_list("pk", flat=True)))
+    assert document("person", "ada") is None
+    look = Stop(lambda: (waiting(), document("person", "ada") is not None))
+    bring_companies(tmp_path, company(8), company(9), company(2, "ada"), company(10), progress=look)
+    assert look.seen == [([], False), ([], True)]
 
 
 @pytest.mark.postgresql
@@ -197,12 +248,12 @@ def test_a_note_that_is_made_while_people_are_published_is_kept(monkeypatch):
     make.link_names(slug)
     person = Person.objects.get()
     with transaction.atomic():
-        publisher.publish(AffectedRows(later={person.pk: None}))
+        publisher.publish(AffectedRows(later={person.pk: False}))
 
     def note():
         try:
             with transaction.atomic():
-                publisher.publish(AffectedRows(later={person.pk: None}))
+                publisher.publish(AffectedRows(later={person.pk: False}))
         finally:
             connection.close()
 

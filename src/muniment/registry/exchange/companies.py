@@ -122,8 +122,8 @@ class _CompanyBatch:
         self.new_parts: list[tuple[Company, CompanyRow, list[PositionRow] | None]] = []
         self.stale: dict[type[models.Model], list[int]] = defaultdict(list)
         self.affected_people: dict[int, None] = {}
-        self.waiting_people: dict[int, None] = {}
-        """Published people with positions in companies that are not: their documents show nothing of these yet."""
+        self.named_people: dict[int, None] = {}
+        """People whom a row names. Those whose documents show what is not true any more are affected, too."""
         self.described: list[int] = []
         self.moved: list[int] = []
         """Companies with another website."""
@@ -479,14 +479,10 @@ class _CompanyBatch:
 
     def _positions(self, company: Company, places: Iterable[PositionRow], people: NamedPeople) -> Iterator[Position]:
         """Yield the unsaved positions of a company; people who have one are published again."""
-        # The document of a person in a published company may show what is not true any more, so it does not wait.
-        may_wait = self.run.is_long and not company.published
         for rank, place in enumerate(places):
             person = people.known.get(place.slug) or people.made.get(place.slug)
-            if person and may_wait and person.published:
-                self.waiting_people[person.pk] = None
-            elif person:
-                self.affected_people[person.pk] = None
+            if person:
+                self.named_people[person.pk] = None
             yield Position(
                 company_id=company.pk,
                 rank=rank,
@@ -503,10 +499,14 @@ class _CompanyBatch:
         for slug, person in people.known.items():
             if slug in self.run.settled:
                 dated.add(person.pk)
-        undated = [key for key in {**self.affected_people, **self.waiting_people} if key not in dated]
+        later = {}
+        if self.run.is_long:
+            later = {key: key in dated for key in self.named_people if key not in self.affected_people}
+        else:
+            self.affected_people |= self.named_people
+        undated = [key for key in self.affected_people if key not in dated]
         Person.objects.filter(pk__in=undated).update(updated_at=now())
-        waiting = {key: None for key in self.waiting_people if key not in self.affected_people}
-        affected = AffectedRows(people=self.affected_people, later=waiting)
+        affected = AffectedRows(people=self.affected_people, later=later)
         affected.company(*(company.pk for company in self.order))
         if self.described:
             affected.frameworks_of(*self.described)

@@ -192,7 +192,7 @@ def import_registry(
         warn: called with each row or field that is kept, ignored or doubtful.
         result: called with what became of each valid row.
         progress: called with the file and the bytes read so far.
-        publishing: called with the number of people published after all rows so far, and of all of them.
+        publishing: called with how many of the people who wait for the last row are published, and how many they are.
 
     Raises:
         BadRequest: there is nothing to import at *path*.

@@ -60,9 +60,15 @@ class Person(models.Model):
 
 
 class WaitingPerson(models.Model):
-    """A person whose document does not show yet which positions a long import has brought."""
+    """
+    A person whose document does not yet show the positions that a long import has brought.
 
-    person = models.OneToOneField(Person, models.CASCADE, primary_key=True, related_name="+")
+    ``is_dated``: the person's row of the import has a time of change, which stays.
+    """
+
+    # Without a constraint, because an earlier version that runs beside this one deletes people without their notes.
+    person = models.OneToOneField(Person, models.CASCADE, primary_key=True, related_name="+", db_constraint=False)
+    is_dated = models.BooleanField()
 
     class Meta:
         verbose_name_plural = "waiting people"

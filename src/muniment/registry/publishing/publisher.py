@@ -35,7 +35,7 @@ from muniment.plugins.values import Publication
 from muniment.registry.declared import current
 from muniment.registry.declared.stored import mark_of
 from muniment.registry.fields import marks, rows
-from muniment.registry.models import Framework, Position, State, WaitingPerson
+from muniment.registry.models import Framework, Person, Position, State, WaitingPerson
 from muniment.registry.publishing import documents
 from muniment.registry.publishing.documents import CHUNK, TABLES, CompanyView, all_documents, render
 from muniment.store import public_log
@@ -58,9 +58,9 @@ class AffectedRows:
     companies: dict[int, None] = field(default_factory=dict)
     people: dict[int, None] = field(default_factory=dict)
     frameworks: dict[int, None] = field(default_factory=dict)
-    later: dict[int, None] = field(default_factory=dict)
-    """People whom :mod:`muniment.registry.publishing.later` publishes: for some time their documents may lack what is
-    new, but show nothing that is wrong."""
+    later: dict[int, bool] = field(default_factory=dict)
+    """People whose documents lack what is new but show nothing untrue, and whether they keep their time of change. If
+    they are public, :mod:`muniment.registry.publishing.later` publishes them; otherwise they are published at once."""
     loaded: dict[int, CompanyView] | None = None
     """Filled by :func:`publish` with the companies that it loads, for callers that show them."""
 
@@ -220,6 +220,9 @@ def publish_all(*, at: str, told: Callable[[int], object] = lambda _: None) -> N
     All get a new stamp, because what was served before is not known.
     Call :func:`continue_log` afterwards. *told* gets the progress.
     """
+    undated = WaitingPerson.objects.filter(is_dated=False).values("pk")
+    Person.objects.filter(pk__in=undated).update(updated_at=now())
+    WaitingPerson.objects.all().delete()
     store, raw = _feed()
     with connection.wrap_database_errors:
         stamp = stamp_after(timestamp(now()), last_stamp(raw)[1])  # later than those of all former documents
@@ -334,8 +337,7 @@ def publish(affected: AffectedRows) -> int | None:
         epoch: str = store.head(raw)[1]
         _, former_stamp = last_stamp(raw)
     if affected.later:
-        waiting = [WaitingPerson(person_id=key) for key in affected.later]
-        WaitingPerson.objects.bulk_create(waiting, ignore_conflicts=True)
+        _note_waiting(affected)
     if mark_in(epoch) != mark_of(settings.DECLARED_FIELDS):
         current.look()  # another process has applied other fields, and the documents have them
     framework_moves = _moves("framework", affected.frameworks, _framework_standings)
@@ -362,7 +364,7 @@ def publish(affected: AffectedRows) -> int | None:
             appearing_or_gone.append(moves[offset])
     if appearing_or_gone:
         _write_moves(appearing_or_gone)
-    if at == last:  # the clock was set back, or the last change was in this second
+    if at == last:  # the clock was set back
         _stamp(moves, at)
     edition = first + len(moves) - 1
     with connection.wrap_database_errors:
@@ -370,6 +372,17 @@ def publish(affected: AffectedRows) -> int | None:
     announce_to_plugins((move.kind, move.slug, move.change, sequence) for sequence, move in enumerate(moves, first))
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
+
+
+def _note_waiting(affected: AffectedRows) -> None:
+    """Note who is published later, under the lock of the edition, which tells who is public."""
+    new = Person.objects.filter(pk__in=list(affected.later), published=False).values_list("pk", flat=True)
+    affected.person(*new)
+    waiting = []
+    for key, is_dated in affected.later.items():
+        if key not in affected.people:
+            waiting.append(WaitingPerson(person_id=key, is_dated=is_dated))
+    WaitingPerson.objects.bulk_create(waiting, ignore_conflicts=True)
 
 
 def record_unlisted(kind: str, key: str) -> int:

@@ -19,6 +19,7 @@ from muniment.registry.fields import rows
 from muniment.registry.models import WaitingPerson
 from muniment.registry.publishing import publisher
 from muniment.registry.publishing.documents import TABLES, render
+from muniment.registry.publishing.later import publish_waiting
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
 from muniment.scrub.instance import record_met
 from muniment.store import public_log
@@ -68,7 +69,7 @@ def differences(kind: str, keys: list[int]) -> Iterator[Mismatch]:
         changing = set(WaitingPerson.objects.filter(pk__in=keys).values_list("pk", flat=True))
     for pk, document in render(kind, keys).items():
         faults = _faults(document)
-        if faults.names and pk not in changing:
+        if faults.names and not (pk in changing and faults.is_intact and not faults.is_structural):
             yield Mismatch(kind, pk, document.key, faults)
 
 
@@ -264,6 +265,8 @@ def republish(*, rebuild: bool = False, told: Callable[[int], object] = lambda _
         told: called with the number of documents examined so far.
     """
     examined = replaced = unlisted = 0
+    for _ in publish_waiting():
+        pass
     before = _state_digest()
     kinds = () if rebuild else KINDS
     for kind in kinds:

@@ -215,7 +215,7 @@ def import_records(
 
     Args:
         name: the name of the file that people know.
-        between: is called after each row that is unlisted.
+        between: is called after each row that is unlisted, and each chunk of people published at the end.
 
     Raises:
         BadRequest: more rows are gone than the limit, or an import of drafts should unlist; nothing is imported then.
@@ -248,7 +248,14 @@ def import_records(
             _write(folder / file, lines)
         options = dataclasses.replace(options, origin=name, partial=True)
         table_import.summary = import_registry(
-            folder, options, actor=actor, tell=report, warn=report, result=keep_result, progress=progress
+            folder,
+            options,
+            actor=actor,
+            tell=report,
+            warn=report,
+            result=keep_result,
+            progress=progress,
+            publishing=lambda _done, _total: between(),
         )
     table_import.results = [_table_result(files, row) for row in results.values()]
     if table_import.summary.import_run is not None:
