@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
+import msgspec
 import pytest
 from django.db import connection, transaction
 
@@ -14,10 +15,11 @@ from muniment.jobs.queue import JobRun
 from muniment.kernel.ids import now
 from muniment.kernel.wire import timestamp
 from muniment.registry.exchange import importer, reading
-from muniment.registry.models import Company, Person, State, WaitingPerson
+from muniment.registry.models import Company, Person, Position, State, WaitingPerson
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.publishing import later, publisher, republishing
 from muniment.registry.publishing.publisher import AffectedRows
+from muniment.store import postgres_feed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -201,11 +203,18 @@ def test_republish_publishes_who_waits(tmp_path):
 
 
 @pytest.mark.usefixtures("batches_of_two")
-@pytest.mark.sqlite  # its columns
 def test_damage_to_the_document_of_a_person_who_waits_is_found(tmp_path):
     interrupted(tmp_path, *[company(number, "ada") for number in range(4)], last=2)
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE published_document SET body = replace(body, 'Ada', 'Eva') WHERE key = 'ada'")
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE published_document SET body = replace(body, 'Ada', 'Eva') WHERE key = 'ada'")
+    else:
+        with transaction.atomic():
+            stored = next(each for each in postgres_feed.documents(connection.connection) if each.key == "ada")
+        changed = msgspec.structs.replace(stored, body=stored.body.replace(b"Ada", b"Eva"))
+        with connection.cursor() as cursor:
+            statement = "UPDATE published_document SET document = %s WHERE key = 'ada'"
+            cursor.execute(statement, [msgspec.msgpack.encode(changed)])
     assert [damage.subject for damage in damages()] == ["people/ada"]
 
 
@@ -219,6 +228,37 @@ def test_a_person_changes_when_they_are_published_unless_their_row_says_when(tmp
     changed = {slug: document("person", slug)["updatedAt"] for slug in ("ada", "bo")}
     assert changed["ada"] == said
     assert changed["bo"] > seen[-1], "so that a client which asked meanwhile does not miss it"
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_whether_a_person_keeps_their_time_of_change_is_said_by_the_last_import(tmp_path):
+    said = "2024-05-01T00:00:00.000000Z"
+    lines(tmp_path / "people.jsonl", {"slug": "ada", "name": "Ada", "updatedAt": said}, {"slug": "bo", "name": "Bo"})
+    lines(tmp_path / "companies.jsonl", *[company(number, "ada") for number in range(4)])
+    with pytest.raises(KeyboardInterrupt):
+        bring(tmp_path, progress=Stop(last=3))
+    assert WaitingPerson.objects.get().is_dated
+    interrupted(tmp_path / "second", *[company(number, "ada") for number in range(5, 9)], last=2)
+    assert not WaitingPerson.objects.get().is_dated
+    run_job()
+    assert document("person", "ada")["updatedAt"] > said
+
+
+@pytest.mark.postgresql
+def test_a_batch_can_commit_positions_of_people_whom_the_job_has_locked():
+    slug = make.published(make.owner(), positions=[{"title": "Chair", "person": {"name": "Ada Vale"}}]).slug
+    make.link_names(slug)
+    person, (chair,) = Person.objects.get(), Position.objects.all()
+
+    def commit():
+        try:
+            Position.objects.create(company_id=chair.company_id, person=person, rank=2, title="Treasurer")
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as threads, transaction.atomic():
+        publisher.lock_people([person.pk])
+        threads.submit(commit).result(timeout=10)
 
 
 @pytest.mark.usefixtures("batches_of_two")
@@ -237,9 +277,11 @@ def test_a_person_who_was_unlisted_meanwhile_is_published_at_once_when_a_company
     with transaction.atomic():
         publisher.publish(AffectedRows().company_with_dependents(*Company.objects.values_list("pk", flat=True)))
     assert document("person", "ada") is None
+    before = timestamp(now())
     look = Stop(lambda: (waiting(), document("person", "ada") is not None))
     bring_companies(tmp_path, company(8), company(9), company(2, "ada"), company(10), progress=look)
     assert look.seen == [([], False), ([], True)]
+    assert document("person", "ada")["updatedAt"] > before
 
 
 @pytest.mark.postgresql

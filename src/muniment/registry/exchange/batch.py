@@ -82,7 +82,7 @@ class BatchRun:
             lists are part of the same change.
         dated_before: those that are stored as their row is, with its time of change, if lists follow. What an
             interrupted import has not written of their lists is part of that change too.
-        is_long: its transactions have reached full batches: people whom rows name are published at its end.
+        is_long: its transactions may have full batches: people whom rows name are published at its end.
     """
 
     actor: Actor

@@ -69,7 +69,7 @@ from muniment.registry.models import (
     State,
 )
 from muniment.registry.names import former
-from muniment.registry.publishing.publisher import AffectedRows, publish
+from muniment.registry.publishing.publisher import AffectedRows, lock_people, publish
 from muniment.registry.verification.endings import end_proofs
 from muniment.schema.company_parts import POSITIONS
 from muniment.schema.kinds import DATE, MONTH
@@ -502,6 +502,7 @@ class _CompanyBatch:
         later = {}
         if self.run.is_long:
             later = {key: key in dated for key in self.named_people if key not in self.affected_people}
+            lock_people(later)
         else:
             self.affected_people |= self.named_people
         undated = [key for key in self.affected_people if key not in dated]

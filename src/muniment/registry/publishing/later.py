@@ -15,7 +15,7 @@ from muniment.jobs.handlers import Handler
 from muniment.jobs.queue import JobRun
 from muniment.kernel.ids import now
 from muniment.registry.models import Person, WaitingPerson
-from muniment.registry.publishing.publisher import AffectedRows, lock, publish
+from muniment.registry.publishing.publisher import AffectedRows, lock, lock_people, publish
 
 EVERY_S: Final = 900
 """The longest wait, besides that for other jobs."""
@@ -28,8 +28,7 @@ def publish_waiting() -> Iterator[int]:
     while keys := list(WaitingPerson.objects.order_by("pk").values_list("pk", flat=True)[:CHUNK]):
         with transaction.atomic():
             people = Person.objects.filter(pk__in=keys)
-            # Rows before the edition, and in a fixed order, as in every operation: this prevents deadlocks.
-            list(people.order_by("pk").select_for_update().values_list("pk"))
+            lock_people(keys)
             lock()
             waiting = dict(WaitingPerson.objects.filter(pk__in=keys).values_list("pk", "is_dated"))
             undated = [key for key, is_dated in waiting.items() if not is_dated]

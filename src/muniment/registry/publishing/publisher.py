@@ -207,6 +207,16 @@ def lock() -> None:
         store.lock(raw)
 
 
+def lock_people(keys: Iterable[int]) -> None:
+    """
+    Lock the rows of people before the edition, as other operations do, and in a fixed order: this prevents deadlocks.
+
+    Other transactions may still commit positions of them, as one that holds the edition is about to.
+    """
+    locked = Person.objects.filter(pk__in=list(keys)).order_by("pk").select_for_update(no_key=True)
+    list(locked.values_list("pk"))
+
+
 def clear(*, edition: int) -> None:
     """Delete all published documents, in the caller's transaction; readers and replicas will notice."""
     store, raw = _feed()
@@ -376,13 +386,16 @@ def publish(affected: AffectedRows) -> int | None:
 
 def _note_waiting(affected: AffectedRows) -> None:
     """Note who is published later, under the lock of the edition, which tells who is public."""
-    new = Person.objects.filter(pk__in=list(affected.later), published=False).values_list("pk", flat=True)
+    new = list(Person.objects.filter(pk__in=list(affected.later), published=False).values_list("pk", flat=True))
+    Person.objects.filter(pk__in=[key for key in new if not affected.later[key]]).update(updated_at=now())
     affected.person(*new)
     waiting = []
     for key, is_dated in affected.later.items():
         if key not in affected.people:
             waiting.append(WaitingPerson(person_id=key, is_dated=is_dated))
-    WaitingPerson.objects.bulk_create(waiting, ignore_conflicts=True)
+    WaitingPerson.objects.bulk_create(
+        waiting, update_conflicts=True, unique_fields=["person"], update_fields=["is_dated"]
+    )
 
 
 def record_unlisted(kind: str, key: str) -> int:

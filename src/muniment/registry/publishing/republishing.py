@@ -69,8 +69,9 @@ def differences(kind: str, keys: list[int]) -> Iterator[Mismatch]:
         changing = set(WaitingPerson.objects.filter(pk__in=keys).values_list("pk", flat=True))
     for pk, document in render(kind, keys).items():
         faults = _faults(document)
-        if faults.names and not (pk in changing and faults.is_intact and not faults.is_structural):
-            yield Mismatch(kind, pk, document.key, faults)
+        mismatch = Mismatch(kind, pk, document.key, faults)
+        if faults.names and not (pk in changing and _is_former(mismatch)):
+            yield mismatch
 
 
 def _faults(document: PublishedDocument) -> RowFaults:
@@ -155,6 +156,11 @@ def _damage(each: Mismatch, *, mend: bool) -> Damage:
         return Damage(check=NAME, subject=each.subject, says=says, remedy=_REPLACED, is_mended=True)
     remedy = _UPGRADING if is_outdated else _AGAIN
     return Damage(check=NAME, subject=each.subject, says=says, remedy=remedy, is_minor=is_outdated)
+
+
+def _is_former(each: Mismatch) -> bool:
+    """Return whether a document differs from its source because it is the one that was published last."""
+    return each.faults.is_intact and not each.faults.is_structural and not _was_edited(each)
 
 
 def _was_edited(each: Mismatch) -> bool:
@@ -265,8 +271,9 @@ def republish(*, rebuild: bool = False, told: Callable[[int], object] = lambda _
         told: called with the number of documents examined so far.
     """
     examined = replaced = unlisted = 0
-    for _ in publish_waiting():
-        pass
+    if not rebuild:  # which may be to mend what a publication would meet
+        for _ in publish_waiting():
+            pass
     before = _state_digest()
     kinds = () if rebuild else KINDS
     for kind in kinds:
