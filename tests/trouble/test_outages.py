@@ -277,6 +277,8 @@ def test_alerts_of_silence_fire_in_a_real_prometheus_and_end_with_it(instance, t
         with silenced(instance, {"PostgreSQL"}, "stopped"):
             fires("MunimentDatabaseAway")
         ends("MunimentDatabaseAway")
+        # The one change below must wait for its whole deadline, not be refused because of what is over.
+        wait_until(lambda: _holds(instance.change), within_s=60, what="a change after the outage")
         with psycopg.connect(instance.nodes.settings["database_url"]) as other:
             other.execute("SELECT value FROM published_edition FOR UPDATE")
             with contextlib.suppress(AssertionError):
