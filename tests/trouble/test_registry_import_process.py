@@ -117,6 +117,7 @@ def test_an_import_that_is_cut_off_leaves_whole_batches_and_a_second_run_complet
         in run("import", str(source), data=data).stdout
     )
     assert_whole(data)
+    assert count(data, "SELECT count(*) FROM registry_waitingperson") == 0
 
 
 @pytest.mark.whole(keeps=0)

@@ -191,7 +191,7 @@ def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **opti
             tell=progress.message,
             warn=lambda bad: progress.message(f"warning: {bad}"),
             progress=lambda file, read: progress.reach(labels[file], read, file.stat().st_size),
-            publishing=lambda done, total: progress.reach("people of companies", done, total),
+            publishing=lambda done, total: progress.reach("people again", done, total),
         )
         is_clean = not (summary.bad or summary.dropped)
         is_refused = options["strict"] and not is_clean

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from make import registry as make
-from make.registry import bring, changes, document, lines
+from make.registry import bring, changes, document, keys, lines
 from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.jobs.queue import JobRun
@@ -20,6 +20,7 @@ from muniment.registry.people.erasing import erase_person
 from muniment.registry.publishing import later, publisher, republishing
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.store import postgres_feed
+from services.ports import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -282,6 +283,41 @@ def test_a_person_who_was_unlisted_meanwhile_is_published_at_once_when_a_company
     bring_companies(tmp_path, company(8), company(9), company(2, "ada"), company(10), progress=look)
     assert look.seen == [([], False), ([], True)]
     assert document("person", "ada")["updatedAt"] > before
+
+
+@pytest.mark.usefixtures("batches_of_two")
+def test_people_who_appear_in_a_long_import_have_the_order_in_which_it_names_them(tmp_path):
+    for slug in ("ada", "bo", "cy"):
+        Person.objects.create(slug=slug, name=slug.title())
+    bring_companies(tmp_path, company(1), company(2), company(3, "bo", "cy", "ada"), company(4))
+    assert keys("person") == ["ada", "cy", "bo"], "later publication first"
+
+
+@pytest.mark.postgresql
+@pytest.mark.usefixtures("batches_of_two")
+def test_a_long_import_waits_for_people_before_it_takes_the_edition(tmp_path, monkeypatch):
+    monkeypatch.setattr(importer, "ATTEMPTS", 1)  # a deadlock would be tried again
+    bring_companies(tmp_path, company(1, "ada"))
+
+    def bring_more():
+        try:
+            bring_companies(tmp_path, company(2), company(3), company(4, "ada"), company(5))
+        finally:
+            connection.close()
+
+    def is_waiting():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            return cursor.fetchone()[0] > 0
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            list(Person.objects.select_for_update())
+            bringing = threads.submit(bring_more)
+            wait_until(is_waiting, within_s=20, what="the batch that names Ada")
+            publisher.lock()
+        bringing.result(timeout=20)
+    assert sorted(companies_of("ada")) == ["c1", "c4"]
 
 
 @pytest.mark.postgresql

@@ -30,7 +30,7 @@ def publish_waiting() -> Iterator[int]:
             people = Person.objects.filter(pk__in=keys)
             lock_people(keys)
             lock()
-            waiting = dict(WaitingPerson.objects.filter(pk__in=keys).values_list("pk", "is_dated"))
+            waiting = dict(WaitingPerson.objects.filter(pk__in=keys).order_by("pk").values_list("pk", "is_dated"))
             undated = [key for key, is_dated in waiting.items() if not is_dated]
             people.filter(pk__in=undated).update(updated_at=now())
             WaitingPerson.objects.filter(pk__in=keys).delete()

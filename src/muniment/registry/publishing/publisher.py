@@ -227,7 +227,7 @@ def publish_all(*, at: str, told: Callable[[int], object] = lambda _: None) -> N
     """
     Publish every public document after :func:`clear`, without feed entries; *at*: their last change on the wire.
 
-    All get a new stamp, because what was served before is not known.
+    All get a new stamp, because what was served before is not known. The people who wait are among them.
     Call :func:`continue_log` afterwards. *told* gets the progress.
     """
     undated = WaitingPerson.objects.filter(is_dated=False).values("pk")
@@ -386,9 +386,9 @@ def publish(affected: AffectedRows) -> int | None:
 
 def _note_waiting(affected: AffectedRows) -> None:
     """Note who is published later, under the lock of the edition, which tells who is public."""
-    new = list(Person.objects.filter(pk__in=list(affected.later), published=False).values_list("pk", flat=True))
-    Person.objects.filter(pk__in=[key for key in new if not affected.later[key]]).update(updated_at=now())
-    affected.person(*new)
+    hidden = set(Person.objects.filter(pk__in=list(affected.later), published=False).values_list("pk", flat=True))
+    Person.objects.filter(pk__in=[key for key in hidden if not affected.later[key]]).update(updated_at=now())
+    affected.person(*(key for key in affected.later if key in hidden))  # their order is that of the list of people
     waiting = []
     for key, is_dated in affected.later.items():
         if key not in affected.people:
